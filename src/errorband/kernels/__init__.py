@@ -1,0 +1,46 @@
+"""Kernels: covariance functions as a few lines of maths.
+
+A new kernel is one file and one line in :data:`KERNELS`, which feeds the contract tests and the docs.
+"""
+
+from errorband.kernels.base import Kernel, Product, Scaled, Sum
+from errorband.kernels.diffusion import Diffusion
+from errorband.kernels.dot_product import ArcSine, Constant, Linear, Polynomial
+from errorband.kernels.halfspace import HalfSpace
+from errorband.kernels.periodic import Periodic
+from errorband.kernels.projection import Projection
+from errorband.kernels.spline import BSpline
+from errorband.kernels.stationary import (
+    Laplacian,
+    Matern,
+    PoweredExponential,
+    RationalQuadratic,
+    SquaredExponential,
+    Stationary,
+    heat,
+)
+
+KERNELS: dict[str, type[Kernel]] = {
+    cls.__name__: cls
+    for cls in (
+        ArcSine,
+        BSpline,
+        Constant,
+        Diffusion,
+        HalfSpace,
+        Laplacian,
+        Linear,
+        Matern,
+        Periodic,
+        Polynomial,
+        PoweredExponential,
+        Product,
+        Projection,
+        RationalQuadratic,
+        Scaled,
+        SquaredExponential,
+        Sum,
+    )
+}
+
+__all__ = [*KERNELS, "KERNELS", "Kernel", "Stationary", "heat"]

@@ -1,0 +1,294 @@
+"""The kernel contract, and sums, products and scalings of kernels.
+
+A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Stationary`) that declares its
+hyperparameters and writes ``evaluate``: the covariance of two arrays of inputs, as maths.
+"""
+
+import abc
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.numerics import double_precision
+from errorband.parameters import Parameter, Printable, entries, plain, replace_values
+
+
+class Kernel(Printable):
+    """Covariance function k(x, z): a frozen pytree.
+
+    Parameters
+    ----------
+    active_dims : sequence of int or str, optional
+        The inputs the kernel looks at, by position or by DataFrame column name; all of them by default.
+
+    Notes
+    -----
+    ``k(X, Z)`` and ``k.diag(X)`` are for people: NumPy in, NumPy float64 out. Library code uses ``gram`` and
+    ``gram_diag``, which JAX can trace. Authors of kernels write ``evaluate`` (and ``evaluate_diag`` where there is a
+    cheaper way than the default), which see only the active inputs. ``k + k``, ``k * k`` and ``number * k`` are kernels.
+    """
+
+    active_dims: tuple[int | str, ...] | None = eqx.field(
+        default=None, static=True, kw_only=True, converter=lambda d: None if d is None else _as_dims(d)
+    )
+
+    # ------------------------------------------------------------------ what a new kernel writes
+    @abc.abstractmethod
+    def evaluate(self, X: Any, Z: Any) -> Any:
+        """Covariance of the rows of X (N, D) with those of Z (M, D): (N, M)."""
+
+    def evaluate_diag(self, X: Any) -> Any:
+        """k(x, x) for each row of X: (N,)."""
+        return jax.vmap(lambda x: self.evaluate(x[None], x[None])[0, 0])(X)
+
+    def defaults(self, X: np.ndarray, y_variance: float) -> dict[str, Any]:
+        """Starting values, from the data, of the hyperparameters left at None."""
+        raise NotImplementedError(f"{type(self).__name__} has hyperparameters but no defaults for them.")
+
+    def scale_free(self) -> bool:
+        """Whether the inputs may be standardised before the kernel sees them (not if they are labels)."""
+        return True
+
+    def check_inputs(self, X: np.ndarray) -> None:  # noqa: B027
+        """Raise ValueError for inputs (active ones) outside the kernel's domain."""
+
+    # ------------------------------------------------------------------ what library code calls
+    def gram(self, X: Any, Z: Any) -> Any:
+        """Covariance matrix of two arrays of full inputs (traceable)."""
+        return self.evaluate(self.select(X), self.select(Z))
+
+    def gram_diag(self, X: Any) -> Any:
+        """Prior variances at full inputs (traceable)."""
+        return self.evaluate_diag(self.select(X))
+
+    def select(self, X: Any) -> Any:
+        """The active columns."""
+        return X if self.active_dims is None else X[:, np.asarray(self.active_dims)]
+
+    def children(self) -> dict[str, "Kernel"]:
+        """Kernels this one is made of, by field name."""
+        held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {name: child for name, child in held.items() if isinstance(child, Kernel)}
+
+    def child_inputs(self, X: Any) -> Any:
+        """The inputs its children see."""
+        return self.select(X)
+
+    def initialised(self, X: np.ndarray, y_variance: float) -> Self:
+        """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
+        missing = [e.path[0] for e in entries(self) if len(e.path) == 1 and e.value is None]
+        kernel = self
+        if missing:
+            defaults = self.defaults(np.asarray(self.select(X)), y_variance)
+            kernel = replace_values(self, {(name,): np.asarray(defaults[name], float) for name in missing})
+        for name, child in kernel.children().items():
+            ready = child.initialised(np.asarray(kernel.child_inputs(X)), y_variance)
+            kernel = eqx.tree_at(lambda k, name=name: getattr(k, name), kernel, ready, is_leaf=lambda n: n is None)
+        return kernel
+
+    def with_columns(self, names: Sequence[str] | None, n_features: int) -> Self:
+        """Copy whose ``active_dims`` are positions; names are looked up among the DataFrame's columns."""
+        kernel = self
+        if self.active_dims is not None:
+            dims = tuple(_position(d, names, n_features) for d in self.active_dims)
+            kernel = _with_field(kernel, "active_dims", dims)
+            names, n_features = (None if names is None else [names[d] for d in dims]), len(dims)
+        for name, child in kernel.children().items():
+            kernel = _with_field(kernel, name, child.with_columns(names, n_features))
+        return kernel
+
+    def raw_columns(self, n_features: int) -> np.ndarray:
+        """Mask of the columns that must not be standardised."""
+        mask = np.zeros(n_features, bool)
+        columns = np.arange(n_features) if self.active_dims is None else np.asarray(self.active_dims, int)
+        if not self.scale_free():
+            mask[columns] = True
+        for child in self.children().values():
+            mask[columns] |= child.raw_columns(len(columns))
+        return mask
+
+    def check(self, X: np.ndarray) -> None:
+        """Check full inputs against the domain of this kernel and its children."""
+        self.check_inputs(np.asarray(self.select(X)))
+        for child in self.children().values():
+            child.check(np.asarray(self.child_inputs(X)))
+
+    # ------------------------------------------------------------------ what people call
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """Covariance matrix of X with Z (with itself by default), as NumPy float64."""
+        X = _as_inputs(X)
+        Z = X if Z is None else _as_inputs(Z)
+        with double_precision():
+            return np.asarray(_gram(self._ready(X), X, Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        """k(x, x) for each row, as NumPy float64."""
+        X = _as_inputs(X)
+        with double_precision():
+            return np.asarray(_gram_diag(self._ready(X), X))
+
+    def _ready(self, X: np.ndarray) -> Self:
+        """Plain values; what is still None is set to its default for unit data, so that a bare kernel can be tried."""
+        unit = np.concatenate([np.full((1, X.shape[1]), -1.0), np.full((1, X.shape[1]), 1.0)])
+        return plain(self.initialised(unit, 1.0))
+
+    def __add__(self, other: Any) -> "Kernel":
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if np.isscalar(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+@jax.jit
+def _gram(kernel, X, Z):
+    return kernel.gram(X, Z)
+
+
+@jax.jit
+def _gram_diag(kernel, X):
+    return kernel.gram_diag(X)
+
+
+# ------------------------------------------------------------------------------------------------- combinations
+class Sum(Kernel):
+    """k(x, z) = left + right: the covariance of a sum of two independent functions."""
+
+    left: Kernel
+    right: Kernel
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.left.gram(X, Z) + self.right.gram(X, Z)
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return self.left.gram_diag(X) + self.right.gram_diag(X)
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} + {self.right!r}"
+
+
+class Product(Kernel):
+    """k(x, z) = left · right: both must agree that x and z are alike."""
+
+    left: Kernel
+    right: Kernel
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.left.gram(X, Z) * self.right.gram(X, Z)
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return self.left.gram_diag(X) * self.right.gram_diag(X)
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
+
+
+class Scaled(Kernel):
+    """A kernel times a given positive number (not learned: kernels have a variance of their own for that)."""
+
+    kernel: Kernel
+    factor: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        if not (np.isfinite(self.factor) and self.factor > 0):
+            raise ValueError(f"A kernel can be scaled by a positive number only; got {self.factor!r}.")
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.factor * self.kernel.gram(X, Z)
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return self.factor * self.kernel.gram_diag(X)
+
+    def __repr__(self) -> str:
+        return f"{self.factor:g} * " + (f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel))
+
+
+# ------------------------------------------------------------------------------------------------------ helpers
+@jax.custom_vjp
+def squared_distance(X: Any, Z: Any) -> Any:
+    """‖x − z‖² for all pairs, by one matrix product; no (N, M, D) array in either direction.
+
+    The inputs are centred first, and what is left below the rounding error of the product is set to zero, so that
+    equal rows are at distance zero exactly (kernels that are not smooth at zero depend on it).
+    """
+    centre = jnp.mean(Z, axis=0)
+    X, Z = X - centre, Z - centre
+    size = jnp.sum(X * X, axis=1)[:, None] + jnp.sum(Z * Z, axis=1)[None, :]
+    r2 = size - 2.0 * X @ Z.T
+    return jnp.where(r2 > 8.0 * jnp.finfo(r2.dtype).eps * size, r2, 0.0)
+
+
+def _squared_distance_forward(X, Z):
+    return squared_distance(X, Z), (X, Z)
+
+
+def _squared_distance_backward(inputs, bar):
+    X, Z = inputs
+    X_bar = 2.0 * (jnp.sum(bar, axis=1)[:, None] * X - bar @ Z)
+    Z_bar = 2.0 * (jnp.sum(bar, axis=0)[:, None] * Z - bar.T @ X)
+    return X_bar, Z_bar
+
+
+squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
+
+
+def by_rows(pair: Any, X: Any, Z: Any, rows: int = 64) -> Any:
+    """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, a block of rows at a time.
+
+    For formulas that broadcast over (rows, M, D): the block is recomputed in the backward pass, so that memory stays
+    at rows·M·D whatever N.
+    """
+    return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=rows)
+
+
+def half_range(X: np.ndarray) -> np.ndarray:
+    """Half the range of each input, 1 for a constant one: the documents' starting length-scale."""
+    width = 0.5 * np.ptp(X, axis=0)
+    return np.where(width > 0, width, 1.0)
+
+
+def _as_inputs(X: Any) -> np.ndarray:
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"A kernel takes a 2-D array (rows, inputs); got shape {X.shape}. Use X[:, None] for one input.")
+    return X
+
+
+def _as_dims(dims: Any) -> tuple[int | str, ...]:
+    dims = (dims,) if isinstance(dims, (str, int, np.integer)) else tuple(dims)
+    if not dims:
+        raise ValueError("active_dims is empty; name at least one input, or leave it out for all.")
+    return tuple(d if isinstance(d, str) else int(d) for d in dims)
+
+
+def _position(dim: int | str, names: Sequence[str] | None, n_features: int) -> int:
+    if isinstance(dim, str):
+        if names is None:
+            raise ValueError(f"active_dims names the column {dim!r}, but X has no column names; pass a DataFrame.")
+        if dim not in names:
+            raise ValueError(f"active_dims names the column {dim!r}; X has {', '.join(map(repr, names))}.")
+        return list(names).index(dim)
+    if not -n_features <= dim < n_features:
+        raise ValueError(f"active_dims asks for input {dim}, but X has {n_features} columns.")
+    return dim % n_features
+
+
+def _with_field(module: Any, name: str, value: Any) -> Any:
+    """Copy of a frozen module with one field replaced."""
+    copy = object.__new__(type(module))
+    for field in dataclasses.fields(module):
+        if hasattr(module, field.name):
+            object.__setattr__(copy, field.name, value if field.name == name else getattr(module, field.name))
+    return copy
+
+
+__all__ = ["Kernel", "Parameter", "Product", "Scaled", "Sum", "by_rows", "half_range", "squared_distance"]

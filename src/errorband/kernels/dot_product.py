@@ -1,0 +1,136 @@
+"""Kernels of inner products: linear models, polynomials, infinite networks."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.kernels.base import Kernel, half_range
+from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
+
+
+class Constant(Kernel):
+    """k = variance: an unknown offset, the same everywhere (a bias).
+
+    Examples
+    --------
+    >>> Constant(0.5)([[0.0], [3.0]])
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    variance: Any = hyperparameter(POSITIVE)
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return jnp.broadcast_to(self.variance, (X.shape[0], Z.shape[0]))
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return jnp.broadcast_to(self.variance, X.shape[:1])
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        return {"variance": y_variance}
+
+
+class Linear(Kernel):
+    """k = Σ variance_d x_d z_d: Bayesian linear regression (documents: K4, S09, C31).
+
+    Add :class:`Constant` for the intercept.
+
+    Parameters
+    ----------
+    variance : float, array or None
+        Prior variance of the slopes: one for all inputs or one per input (relevance).
+    active_dims : sequence of int or str, optional
+        Inputs the kernel looks at.
+
+    Examples
+    --------
+    >>> Linear(2.0)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[22.]])
+    """
+
+    variance: Any = hyperparameter(POSITIVE)
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return (X * self.variance) @ Z.T
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return jnp.sum(self.variance * X * X, axis=1)
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        return {"variance": y_variance / (X.shape[1] * np.mean(half_range(X)) ** 2)}
+
+
+class Polynomial(Kernel):
+    """k = variance · (x·z/D + offset)^degree, degree a positive integer (documents: K4, S11).
+
+    The inner product is averaged over the inputs so that one starting value suits any number of them.
+
+    Examples
+    --------
+    >>> Polynomial(1.0, 1.0, degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[42.25]])
+    """
+
+    variance: Any = hyperparameter(POSITIVE)
+    offset: Any = hyperparameter(GreaterThan(0.0))
+    degree: int = eqx.field(default=2, static=True, kw_only=True)
+
+    def __check_init__(self):
+        if not (isinstance(self.degree, int) and self.degree >= 1):
+            raise ValueError(f"degree={self.degree!r}: a polynomial kernel needs a whole number of at least 1.")
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.variance * (X @ Z.T / X.shape[1] + self.offset) ** self.degree
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return self.variance * (jnp.mean(X * X, axis=1) + self.offset) ** self.degree
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        size = np.mean(X**2) + 1.0
+        return {"variance": y_variance / size**self.degree, "offset": 1.0}
+
+
+class ArcSine(Kernel):
+    """The infinite network of erf units (documents: K5, S04; Williams 1997).
+
+    k = variance · (2/π) asin( 2x̃ᵀΛz̃ / √((1 + 2x̃ᵀΛx̃)(1 + 2z̃ᵀΛz̃)) ), x̃ = (1, x), Λ = diag(ℓ0⁻², ℓ1⁻², …).
+    Not stationary: centre the inputs (``normalize=True`` does).
+
+    Parameters
+    ----------
+    lengthscale : float, array or None
+        Scale of the inputs, one or one per input.
+    bias_lengthscale : float or None
+        ℓ0, the scale of the constant input.
+    variance : float or None
+        The prior variance tends to this number far from the origin.
+    active_dims : sequence of int or str, optional
+        Inputs the kernel looks at.
+
+    Examples
+    --------
+    >>> ArcSine(1.0, 1.0, 1.0)([[0.0]], [[0.0]]).round(4)
+    array([[0.4646]])
+    """
+
+    lengthscale: Any = hyperparameter(POSITIVE)
+    bias_lengthscale: Any = hyperparameter(POSITIVE)
+    variance: Any = hyperparameter(POSITIVE)
+
+    def evaluate(self, X, Z):  # noqa: D102
+        norm = jnp.sqrt(1 + 2 * self._size(X))[:, None] * jnp.sqrt(1 + 2 * self._size(Z))[None, :]
+        inner = (X / self.lengthscale) @ (Z / self.lengthscale).T + self.bias_lengthscale**-2
+        return self.variance * (2 / jnp.pi) * jnp.arcsin(jnp.clip(2 * inner / norm, -1 + 1e-15, 1 - 1e-15))
+
+    def evaluate_diag(self, X):  # noqa: D102
+        size = 2 * self._size(X)
+        return self.variance * (2 / jnp.pi) * jnp.arcsin(jnp.minimum(size / (1 + size), 1 - 1e-15))
+
+    def _size(self, X):
+        return jnp.sum((X / self.lengthscale) ** 2, axis=1) + self.bias_lengthscale**-2
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        scales = half_range(X)
+        return {"lengthscale": scales, "bias_lengthscale": np.sqrt(np.sum(scales**2)), "variance": y_variance}

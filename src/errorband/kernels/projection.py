@@ -1,0 +1,72 @@
+"""A kernel of a learned linear map of the inputs."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from errorband.kernels.base import Kernel
+from errorband.parameters import REAL, Parameter, hyperparameter
+
+
+class Projection(Kernel):
+    """k(x, z) = kernel(Pᵀx, Pᵀz), P a learned (D × rank) matrix: supervised dimensionality reduction.
+
+    The scale of P and the kernel's length-scales say the same thing twice; fix the latter with
+    ``SquaredExponential(lengthscale=Parameter(1.0, fixed=True))`` when P is to be read.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of the projected inputs.
+    rank : int
+        Number of projected inputs.
+    matrix : array (D, rank), optional
+        Starting value of P. By default the leading principal directions, each scaled to unit standard deviation.
+    active_dims : sequence of int or str, optional
+        Inputs that are projected.
+
+    Examples
+    --------
+    >>> from errorband.kernels import SquaredExponential
+    >>> k = Projection(SquaredExponential(1.0, 1.0), rank=1, matrix=[[1.0], [-1.0]])
+    >>> k([[1.0, 1.0]], [[5.0, 5.0]])  # the map sees only the difference of the inputs
+    array([[1.]])
+    """
+
+    kernel: Kernel
+    rank: int = eqx.field(static=True)
+    matrix: Any = hyperparameter(REAL)
+
+    def __check_init__(self):
+        value = self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
+        if value is not None and (np.ndim(value) != 2 or np.shape(value)[1] != self.rank):
+            raise ValueError(f"matrix must have shape (inputs, {self.rank}); got {np.shape(value)}.")
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.kernel.gram(X @ self.matrix, Z @ self.matrix)
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return self.kernel.gram_diag(X @ self.matrix)
+
+    def child_inputs(self, X):  # noqa: D102
+        matrix = self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
+        return self.select(X) @ matrix
+
+    def with_columns(self, names, n_features):  # noqa: D102
+        own = super().with_columns(names, n_features)
+        return eqx.tree_at(lambda k: k.kernel, own, self.kernel.with_columns(None, self.rank))
+
+    def raw_columns(self, n_features):  # noqa: D102
+        return np.zeros(n_features, bool)
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        centred = X - X.mean(axis=0)
+        _, size, axes = np.linalg.svd(centred, full_matrices=False)
+        matrix = np.zeros((X.shape[1], self.rank))
+        for j in range(min(self.rank, len(size))):
+            if size[j] > 1e-10 * size[0]:
+                matrix[:, j] = axes[j] * np.sqrt(len(X)) / size[j]
+        for j in np.flatnonzero(~matrix.any(axis=0)):  # more directions asked for than the data have
+            matrix[j % X.shape[1], j] = 1.0
+        return {"matrix": matrix}

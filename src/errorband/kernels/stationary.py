@@ -1,0 +1,226 @@
+"""Kernels of the scaled distance r² = Σ (x_d − z_d)²/ℓ_d²."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
+from errorband.parameters import POSITIVE, Interval, hyperparameter, plain
+
+
+class Stationary(Kernel):
+    """variance · profile(r²), with one length-scale per input (ARD) or one for all.
+
+    Parameters
+    ----------
+    lengthscale : float, array or None
+        One number for all inputs, or one per input. None chooses from the data: half the range of each input.
+    variance : float or None
+        Prior variance of the function. None takes the variance of the targets.
+    ard : bool
+        With ``lengthscale=None``: one length-scale per input (default) or a single one.
+    active_dims : sequence of int or str, optional
+        Inputs the kernel looks at.
+    """
+
+    lengthscale: Any = hyperparameter(POSITIVE)
+    variance: Any = hyperparameter(POSITIVE)
+    ard: bool = eqx.field(default=True, static=True, kw_only=True)
+
+    @abc.abstractmethod
+    def profile(self, r2: Any) -> Any:
+        """Correlation at squared scaled distance r²; 1 at zero."""
+
+    def standard_spectrum(self, rng: np.random.Generator, n: int, n_features: int) -> np.ndarray:
+        """Draws (n, D) of ω from the spectral density at unit length-scale: correlation(τ) = E cos(ωᵀτ)."""
+        raise NotImplementedError(f"{type(self).__name__} has no sampler of its spectral density.")
+
+    def evaluate(self, X, Z):  # noqa: D102
+        return self.variance * self.profile(self.scaled_distance(X, Z))
+
+    def evaluate_diag(self, X):  # noqa: D102
+        return jnp.broadcast_to(self.variance, X.shape[:1])
+
+    def scaled_distance(self, X: Any, Z: Any) -> Any:
+        """r² for all pairs."""
+        return squared_distance(X / self.lengthscale, Z / self.lengthscale)
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        scales = half_range(X)
+        return {"lengthscale": scales if self.ard else np.mean(scales), "variance": y_variance}
+
+    def sample_spectrum(self, random_state: Any, n: int, n_features: int) -> np.ndarray:
+        """Draw n angular frequencies ω (rows) from the normalised spectral density.
+
+        By Bochner's theorem k(x, z) = variance · E cos(ωᵀ(x − z)).
+
+        Examples
+        --------
+        >>> k = SquaredExponential(lengthscale=0.5)
+        >>> omega = k.sample_spectrum(0, 100_000, 1)
+        >>> float(np.cos(omega * 0.5).mean().round(2)), float(np.exp(-0.5).round(2))
+        (0.61, 0.61)
+        """
+        rng = np.random.default_rng(random_state)
+        scale = plain(self).lengthscale
+        return self.standard_spectrum(rng, n, n_features) / (1.0 if scale is None else np.asarray(scale))
+
+    def __check_init__(self):
+        for name in ("lengthscale", "variance"):
+            limit = 1 if name == "lengthscale" else 0
+            if np.ndim(plain(self).__dict__[name]) > limit:
+                raise ValueError(f"{name} of {type(self).__name__} must be a number{' or a vector' * limit}.")
+
+
+class SquaredExponential(Stationary):
+    """k = variance · exp(−½ r²): infinitely smooth functions (documents: K1, K2, S02, I08).
+
+    Continuous diffusion on R^D from a point source is this kernel, see :func:`heat`.
+
+    Examples
+    --------
+    >>> SquaredExponential(lengthscale=2.0, variance=1.5)([[0.0], [2.0]]).round(4)
+    array([[1.5   , 0.9098],
+           [0.9098, 1.5   ]])
+    """
+
+    def profile(self, r2):  # noqa: D102
+        return jnp.exp(-0.5 * r2)
+
+    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+        return rng.standard_normal((n, n_features))
+
+
+class Matern(Stationary):
+    """Matérn covariance of smoothness ν = ½, 3/2 or 5/2 (documents: K3).
+
+    With s = √(2ν)·r: e^−s, (1 + s)e^−s, (1 + s + s²/3)e^−s. ν = ½ is the Ornstein–Uhlenbeck process.
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
+    nu : {0.5, 1.5, 2.5}
+        Smoothness; the functions are ⌈ν⌉ − 1 times differentiable.
+
+    Examples
+    --------
+    >>> Matern(1.0, 1.0, nu=1.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.4834]])
+    """
+
+    nu: float = eqx.field(default=1.5, static=True, kw_only=True)
+
+    def __check_init__(self):
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"nu={self.nu!r}: Matern has closed forms for 0.5, 1.5 and 2.5; choose one of them.")
+
+    def profile(self, r2):  # noqa: D102
+        s = safe_sqrt(2 * self.nu * r2)
+        polynomial = {0.5: lambda: 1.0, 1.5: lambda: 1 + s, 2.5: lambda: 1 + s + s * s / 3}[self.nu]()
+        return polynomial * jnp.exp(-s)
+
+    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+        # The spectral density of a Matérn kernel is a Student-t with 2ν degrees of freedom.
+        normal = rng.standard_normal((n, n_features))
+        return normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu))
+
+
+class RationalQuadratic(Stationary):
+    """k = variance · (1 + r²/2α)^−α: a mixture of squared exponentials of many length-scales.
+
+    Examples
+    --------
+    >>> RationalQuadratic(1.0, 1.0, alpha=0.5)([[0.0]], [[1.0]]).round(4)
+    array([[0.7071]])
+    """
+
+    alpha: Any = hyperparameter(POSITIVE)
+
+    def profile(self, r2):  # noqa: D102
+        return jnp.exp(-self.alpha * jnp.log1p(r2 / (2 * self.alpha)))
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        return super().defaults(X, y_variance) | {"alpha": 1.0}
+
+    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+        alpha = 1.0 if plain(self).alpha is None else float(plain(self).alpha)
+        precision = rng.gamma(alpha, 1 / alpha, (n, 1))  # exp(−½ r² τ) mixed over τ ~ Gamma(α, α)
+        return np.sqrt(precision) * rng.standard_normal((n, n_features))
+
+
+class PoweredExponential(Stationary):
+    """k = variance · exp(−r^power), 0 < power ≤ 2 (documents: I07).
+
+    ``power=2`` is a squared exponential of length-scale ℓ/√2; above 2 it is no covariance.
+
+    Examples
+    --------
+    >>> PoweredExponential(1.0, 1.0, power=1.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    power: Any = hyperparameter(Interval(0.0, 2.0 + 1e-12))  # the end itself, 2, is allowed
+
+    def profile(self, r2):  # noqa: D102
+        tiny = r2 <= 0
+        return jnp.where(tiny, 1.0, jnp.exp(-jnp.exp(0.5 * self.power * jnp.log(jnp.where(tiny, 1.0, r2)))))
+
+    def defaults(self, X, y_variance):  # noqa: D102
+        return super().defaults(X, y_variance) | {"power": 1.5}
+
+    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+        # exp(−r^p) = E exp(−r² A) with A positive (p/2)-stable (Kanter's representation); so ω = √(2A)·normal.
+        power = 1.5 if plain(self).power is None else float(plain(self).power)
+        a = power / 2
+        normal = rng.standard_normal((n, n_features))
+        if a >= 1:
+            return np.sqrt(2.0) * normal
+        u, e = rng.uniform(0, np.pi, (n, 1)), rng.exponential(size=(n, 1))
+        stable = np.sin(a * u) / np.sin(u) ** (1 / a) * (np.sin((1 - a) * u) / e) ** ((1 - a) / a)
+        return np.sqrt(2 * stable) * normal
+
+
+class Laplacian(Stationary):
+    """k = variance · exp(−Σ |x_d − z_d|/ℓ_d): a product of one-dimensional exponentials.
+
+    The radial form exp(−‖x − z‖/2σ) of the lectures is ``Matern(lengthscale=2σ, nu=0.5)``; on one input both agree.
+
+    Examples
+    --------
+    >>> Laplacian(1.0, 1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    def evaluate(self, X, Z):  # noqa: D102
+        distance = by_rows(lambda x, Z: jnp.sum(jnp.abs(x - Z), axis=1), X / self.lengthscale, Z / self.lengthscale)
+        return self.variance * jnp.exp(-distance)
+
+    def profile(self, r2):  # noqa: D102
+        raise NotImplementedError("Laplacian is not a function of the Euclidean distance.")
+
+    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+        return rng.standard_cauchy((n, n_features))
+
+
+def heat(time: float, n_features: int = 1) -> SquaredExponential:
+    """Kernel of continuous diffusion: G_2t(x − z), with ∂_t p = Δp (lectures: diffusion on R^d, §2.3.3).
+
+    A special case of the squared exponential: exp(−‖x − z‖²/8t)/(8πt)^(D/2), that is ℓ² = 4t. Other differential
+    operators give other stationary kernels: the logarithm of the spectral density is the operator.
+
+    Examples
+    --------
+    >>> heat(0.25)([[0.0]], [[1.0]]).round(4)
+    array([[0.242]])
+    """
+    return SquaredExponential(lengthscale=2 * np.sqrt(time), variance=(8 * np.pi * time) ** (-n_features / 2))
+
+
+def safe_sqrt(r2: Any) -> Any:
+    """√r² with derivative zero at zero, where r² itself has zero derivative."""
+    positive = r2 > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, r2, 1.0)), 0.0)

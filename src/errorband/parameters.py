@@ -1,0 +1,304 @@
+"""Hyperparameters: where they live, what values they may take, what is believed of them, and the vector of them all.
+
+A kernel, likelihood or mean is a frozen module whose hyperparameters are fields declared with :func:`hyperparameter`,
+which names the *constraint*. A value may be given plainly (``lengthscale=0.3``), left out (``None``: chosen from the data
+at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give it a prior. The optimiser sees one vector of
+unconstrained numbers: :func:`pack` makes it, :func:`unpack` (traceable by JAX) turns it back into a module of plain
+arrays.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.priors import Prior
+
+ModuleT = TypeVar("ModuleT", bound=eqx.Module)
+
+# Unconstrained numbers live in [-LIMIT, LIMIT]: e^±40 is beyond any sensible scale and its square still in range.
+LIMIT = 40.0
+
+
+# --------------------------------------------------------------------------------------------------- constraints
+@dataclasses.dataclass(frozen=True)
+class Real:
+    """Any real number."""
+
+    def forward(self, raw):
+        """Constrained value of an unconstrained number."""
+        return raw
+
+    def inverse(self, value):
+        """Unconstrained number of a constrained value."""
+        return value
+
+    def valid(self, value) -> bool:
+        """Whether a value given by the user can be used."""
+        return bool(np.all(np.isfinite(value)))
+
+    def __str__(self) -> str:
+        return "finite"
+
+
+@dataclasses.dataclass(frozen=True)
+class GreaterThan(Real):
+    """Above ``lower``: value = lower + e^raw. ``GreaterThan(0)`` is :data:`POSITIVE`."""
+
+    lower: float = 0.0
+
+    def forward(self, raw):  # noqa: D102
+        return self.lower + jnp.exp(raw)
+
+    def inverse(self, value):  # noqa: D102
+        return np.log(value - self.lower)
+
+    def valid(self, value) -> bool:  # noqa: D102
+        return super().valid(value) and bool(np.all(np.asarray(value) > self.lower))
+
+    def __str__(self) -> str:
+        return f"greater than {self.lower:g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval(Real):
+    """Between two numbers: value = lower + (upper − lower) / (1 + e^−raw)."""
+
+    lower: float
+    upper: float
+
+    def forward(self, raw):  # noqa: D102
+        return self.lower + (self.upper - self.lower) / (1.0 + jnp.exp(-raw))
+
+    def inverse(self, value):  # noqa: D102
+        return np.log(value - self.lower) - np.log(self.upper - value)
+
+    def valid(self, value) -> bool:  # noqa: D102
+        inside = (np.asarray(value) > self.lower) & (np.asarray(value) < self.upper)
+        return super().valid(value) and bool(np.all(inside))
+
+    def __str__(self) -> str:
+        return f"between {self.lower:g} and {self.upper:g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordered(Real):
+    """A strictly increasing vector: the first entry free, each step e^raw."""
+
+    def forward(self, raw):  # noqa: D102
+        return jnp.cumsum(jnp.concatenate([raw[:1], jnp.exp(raw[1:])]))
+
+    def inverse(self, value):  # noqa: D102
+        return np.concatenate([value[:1], np.log(np.diff(value))])
+
+    def valid(self, value) -> bool:  # noqa: D102
+        return super().valid(value) and np.ndim(value) == 1 and bool(np.all(np.diff(value) > 0))
+
+    def __str__(self) -> str:
+        return "strictly increasing"
+
+
+REAL = Real()
+POSITIVE = GreaterThan(0.0)
+
+
+# ---------------------------------------------------------------------------------------------------- parameters
+class Parameter(eqx.Module):
+    """A hyperparameter about which more is known than a starting value.
+
+    Parameters
+    ----------
+    value : float, array or None
+        Starting value; None chooses it from the data at ``fit``.
+    fixed : bool
+        Keep the value as it is.
+    prior : Prior or None
+        Belief about the value. The fit then maximises evidence times prior (MAP).
+    bounds : (float or None, float or None)
+        Limits that replace the hyperparameter's own constraint.
+
+    Examples
+    --------
+    >>> from errorband.kernels import SquaredExponential
+    >>> from errorband.priors import LogNormal
+    >>> k = SquaredExponential(lengthscale=Parameter(2.0, fixed=True), variance=Parameter(1.0, prior=LogNormal(0, 1)))
+    >>> k
+    SquaredExponential(lengthscale=2 (fixed), variance=1 ~ LogNormal(location=0, scale=1))
+    """
+
+    value: np.ndarray | None = eqx.field(default=None, converter=lambda v: _as_value(v))
+    fixed: bool = eqx.field(default=False, static=True)
+    prior: Prior | None = eqx.field(default=None, static=True)
+    bounds: tuple[float | None, float | None] | None = eqx.field(default=None, static=True)
+
+    def constraint(self, default: Real) -> Real:
+        """The constraint that holds for this parameter."""
+        if self.bounds is None:
+            return default
+        lower, upper = self.bounds
+        if lower is None and upper is None:
+            return REAL
+        if upper is None:
+            return GreaterThan(float(lower))  # pyright: ignore[reportArgumentType]
+        if lower is None:
+            raise ValueError(f"bounds={self.bounds}: give a lower bound too, e.g. bounds=(0, {upper:g}).")
+        return Interval(float(lower), float(upper))
+
+    def __repr__(self) -> str:
+        text = "None" if self.value is None else format_value(self.value)
+        return text + (f" ~ {self.prior}" if self.prior else "") + (" (fixed)" if self.fixed else "")
+
+
+def _as_value(value: Any) -> Any:
+    """Numbers and lists become float64 arrays; None, Parameter and what JAX passes through stay."""
+    if value is None or isinstance(value, Parameter) or hasattr(value, "aval") or type(value) is object:
+        return value
+    if isinstance(value, (int, float, np.ndarray, np.generic, list, tuple)) and not isinstance(value, bool):
+        try:
+            return np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+        raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
+    return value
+
+
+def hyperparameter(constraint: Real, default: Any = None) -> Any:
+    """Declare a field of a module as a hyperparameter with this constraint."""
+    return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint})
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One hyperparameter of a module tree, as :func:`entries` finds it."""
+
+    path: tuple[str, ...]
+    value: Any
+    constraint: Real
+    fixed: bool
+    prior: Prior | None
+
+    @property
+    def name(self) -> str:
+        """Dotted name, e.g. ``left.lengthscale``."""
+        return ".".join(self.path)
+
+
+def entries(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Entry]:
+    """All hyperparameters of a module, depth first in the order of the fields."""
+    if isinstance(tree, (tuple, list)):
+        for i, child in enumerate(tree):
+            yield from entries(child, (*path, str(i)))
+        return
+    if not isinstance(tree, eqx.Module):
+        return
+    for field in dataclasses.fields(tree):
+        held = getattr(tree, field.name, None)
+        constraint = field.metadata.get("constraint")
+        if constraint is None:
+            yield from entries(held, (*path, field.name))
+        elif isinstance(held, Parameter):
+            yield Entry((*path, field.name), held.value, held.constraint(constraint), held.fixed, held.prior)
+        else:
+            yield Entry((*path, field.name), held, constraint, False, None)
+
+
+def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT:
+    """Copy of a module with the hyperparameters at these paths set; a :class:`Parameter` keeps what it says else."""
+    return _rebuild(tree, values, (), keep_wrappers=True)
+
+
+def plain(tree: ModuleT) -> ModuleT:
+    """Copy of a module in which every :class:`Parameter` is replaced by its value: what the maths works with."""
+    return _rebuild(tree, {}, (), keep_wrappers=False)
+
+
+def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...], keep_wrappers: bool) -> Any:
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(_rebuild(c, values, (*path, str(i)), keep_wrappers) for i, c in enumerate(tree))
+    if not isinstance(tree, eqx.Module):
+        return tree
+    copy = object.__new__(type(tree))  # a frozen module is rebuilt field by field: __init__ may compute things
+    for field in dataclasses.fields(tree):
+        if not hasattr(tree, field.name):
+            continue
+        held, here = getattr(tree, field.name), (*path, field.name)
+        if field.metadata.get("constraint") is None:
+            new = _rebuild(held, values, here, keep_wrappers)
+        else:
+            new = values.get(here, held.value if isinstance(held, Parameter) else held)
+            if keep_wrappers and isinstance(held, Parameter):
+                new = Parameter(new, held.fixed, held.prior, held.bounds)
+        object.__setattr__(copy, field.name, new)
+    return copy
+
+
+# ---------------------------------------------------------------------------------------------------- the vector
+def check(tree: eqx.Module) -> None:
+    """Raise ValueError for a hyperparameter outside its constraint."""
+    for entry in entries(tree):
+        if entry.value is not None and not entry.constraint.valid(entry.value):
+            raise ValueError(
+                f"{entry.path[-1]}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
+            )
+
+
+def pack(tree: eqx.Module) -> np.ndarray:
+    """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
+    raw = [np.ravel(e.constraint.inverse(np.asarray(e.value))) for e in entries(tree) if not e.fixed]
+    return np.clip(np.concatenate(raw), -LIMIT, LIMIT) if raw else np.zeros(0)
+
+
+def unpack(template: ModuleT, vector: Any) -> ModuleT:
+    """Module of plain values for an unconstrained vector. Traceable: only the template's structure is used."""
+    values, start = {}, 0
+    for e in entries(template):
+        if not e.fixed:
+            shape = jnp.shape(e.value)
+            size = int(np.prod(shape, dtype=int))
+            values[e.path] = e.constraint.forward(vector[start : start + size].reshape(shape))
+            start += size
+    return plain(replace_values(template, values))
+
+
+def log_prior(template: eqx.Module, vector: Any) -> Any:
+    """Log prior density of the values (not of the unconstrained numbers), summed over hyperparameters with a prior."""
+    fitted = {e.path: e.value for e in entries(unpack(template, vector))}
+    terms = [jnp.sum(e.prior.log_density(fitted[e.path])) for e in entries(template) if e.prior and not e.fixed]
+    return sum(terms, start=jnp.zeros(()))
+
+
+def vector_names(tree: eqx.Module) -> list[str]:
+    """A name for each entry of :func:`pack`'s vector."""
+    names = []
+    for e in entries(tree):
+        if not e.fixed:
+            shape = np.shape(e.value)
+            names += [e.name + (f"{list(i)}" if i else "") for i in np.ndindex(*shape)]
+    return names
+
+
+def format_value(value: Any) -> str:
+    """Short text of a value: six digits, long vectors cut."""
+    array = np.asarray(value)
+    if array.dtype == object or not np.issubdtype(array.dtype, np.number):
+        return str(value)
+    if array.ndim == 0:
+        return f"{float(array):.6g}"
+    return np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=200)
+
+
+class Printable(eqx.Module):
+    """A module that prints as the call that makes it."""
+
+    def __repr__(self) -> str:
+        parts = []
+        for field in dataclasses.fields(self):
+            held = getattr(self, field.name, None)
+            if not field.repr or held is None or (held is field.default and not isinstance(held, np.ndarray)):
+                continue
+            is_value = isinstance(held, np.ndarray) or hasattr(held, "aval")
+            parts.append(f"{field.name}={format_value(held) if is_value else repr(held)}")
+        return f"{type(self).__name__}({', '.join(parts)})"

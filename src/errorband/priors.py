@@ -1,0 +1,101 @@
+"""Priors on hyperparameters: small frozen densities, traceable by JAX."""
+
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Prior:
+    """Density of one hyperparameter. Subclasses give ``log_density`` and ``sample``."""
+
+    def log_density(self, value):
+        """Log density, elementwise."""
+        raise NotImplementedError
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        """Draws, as starting points of restarts."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{f.name}={getattr(self, f.name):g}" for f in dataclasses.fields(self))
+        return f"{type(self).__name__}({fields})"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class LogNormal(Prior):
+    """log value ~ N(location, scale²)."""
+
+    location: float
+    scale: float
+
+    def log_density(self, value):  # noqa: D102
+        z = (jnp.log(value) - self.location) / self.scale
+        return -0.5 * z**2 - jnp.log(value) - math.log(self.scale * math.sqrt(2 * math.pi))
+
+    def sample(self, rng, shape=()):  # noqa: D102
+        return rng.lognormal(self.location, self.scale, shape)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Gamma(Prior):
+    """Density ∝ value^(shape−1) exp(−rate·value)."""
+
+    shape: float
+    rate: float
+
+    def log_density(self, value):  # noqa: D102
+        constant = self.shape * math.log(self.rate) - gammaln(self.shape)
+        return constant + (self.shape - 1) * jnp.log(value) - self.rate * value
+
+    def sample(self, rng, shape=()):  # noqa: D102
+        return rng.gamma(self.shape, 1 / self.rate, shape)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class InverseGamma(Prior):
+    """1/value ~ Gamma(shape, rate=scale): keeps length-scales away from zero."""
+
+    shape: float
+    scale: float
+
+    def log_density(self, value):  # noqa: D102
+        constant = self.shape * math.log(self.scale) - gammaln(self.shape)
+        return constant - (self.shape + 1) * jnp.log(value) - self.scale / value
+
+    def sample(self, rng, shape=()):  # noqa: D102
+        return 1 / rng.gamma(self.shape, 1 / self.scale, shape)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class HalfNormal(Prior):
+    """|N(0, scale²)|."""
+
+    scale: float
+
+    def log_density(self, value):  # noqa: D102
+        return -0.5 * (value / self.scale) ** 2 + 0.5 * math.log(2 / math.pi) - math.log(self.scale)
+
+    def sample(self, rng, shape=()):  # noqa: D102
+        return np.abs(rng.normal(0, self.scale, shape))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Normal(Prior):
+    """N(location, scale²)."""
+
+    location: float
+    scale: float
+
+    def log_density(self, value):  # noqa: D102
+        z = (value - self.location) / self.scale
+        return -0.5 * z**2 - math.log(self.scale * math.sqrt(2 * math.pi))
+
+    def sample(self, rng, shape=()):  # noqa: D102
+        return rng.normal(self.location, self.scale, shape)
+
+
+PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, Normal)}

@@ -1,1 +1,38 @@
-"""placeholder"""
+"""errorband: predictions with error bands you can trust.
+
+Gaussian processes and their relatives as scikit-learn estimators, computed with JAX. Names are imported when first
+used, so that ``import errorband`` itself is quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "GPRegressor": "errorband.estimators",
+    "Parameter": "errorband.parameters",
+    "LBFGS": "errorband.optimise",
+    "load": "errorband.persistence",
+}
+_MODULES = ("kernels", "likelihoods", "means", "metrics", "priors", "approximations", "inference")
+
+if TYPE_CHECKING:
+    from errorband.estimators import GPRegressor
+    from errorband.optimise import LBFGS
+    from errorband.parameters import Parameter
+
+
+def __getattr__(name: str):
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"errorband.{name}")
+    raise AttributeError(f"module 'errorband' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_WHERE, *_MODULES, "__version__"])
+
+
+__all__ = ["LBFGS", "GPRegressor", "Parameter", "load"]  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]

@@ -50,13 +50,13 @@ class GreaterThan(Real):
 
     lower: float = 0.0
 
-    def forward(self, raw):  # noqa: D102
+    def forward(self, raw):
         return self.lower + jnp.exp(raw)
 
-    def inverse(self, value):  # noqa: D102
+    def inverse(self, value):
         return np.log(value - self.lower)
 
-    def valid(self, value) -> bool:  # noqa: D102
+    def valid(self, value) -> bool:
         return super().valid(value) and bool(np.all(np.asarray(value) > self.lower))
 
     def __str__(self) -> str:
@@ -70,13 +70,13 @@ class Interval(Real):
     lower: float
     upper: float
 
-    def forward(self, raw):  # noqa: D102
+    def forward(self, raw):
         return self.lower + (self.upper - self.lower) / (1.0 + jnp.exp(-raw))
 
-    def inverse(self, value):  # noqa: D102
+    def inverse(self, value):
         return np.log(value - self.lower) - np.log(self.upper - value)
 
-    def valid(self, value) -> bool:  # noqa: D102
+    def valid(self, value) -> bool:
         inside = (np.asarray(value) > self.lower) & (np.asarray(value) < self.upper)
         return super().valid(value) and bool(np.all(inside))
 
@@ -88,13 +88,13 @@ class Interval(Real):
 class Ordered(Real):
     """A strictly increasing vector: the first entry free, each step e^raw."""
 
-    def forward(self, raw):  # noqa: D102
+    def forward(self, raw):
         return jnp.cumsum(jnp.concatenate([raw[:1], jnp.exp(raw[1:])]))
 
-    def inverse(self, value):  # noqa: D102
+    def inverse(self, value):
         return np.concatenate([value[:1], np.log(np.diff(value))])
 
-    def valid(self, value) -> bool:  # noqa: D102
+    def valid(self, value) -> bool:
         return super().valid(value) and np.ndim(value) == 1 and bool(np.all(np.diff(value) > 0))
 
     def __str__(self) -> str:
@@ -196,7 +196,7 @@ def entries(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Entry]:
         return
     for field in dataclasses.fields(tree):
         held = getattr(tree, field.name, None)
-        constraint = field.metadata.get("constraint")
+        constraint = getattr(tree, "constraints", {}).get(field.name, field.metadata.get("constraint"))
         if constraint is None:
             yield from entries(held, (*path, field.name))
         elif isinstance(held, Parameter):

@@ -32,11 +32,11 @@ class LogNormal(Prior):
     location: float
     scale: float
 
-    def log_density(self, value):  # noqa: D102
+    def log_density(self, value):
         z = (jnp.log(value) - self.location) / self.scale
         return -0.5 * z**2 - jnp.log(value) - math.log(self.scale * math.sqrt(2 * math.pi))
 
-    def sample(self, rng, shape=()):  # noqa: D102
+    def sample(self, rng, shape=()):
         return rng.lognormal(self.location, self.scale, shape)
 
 
@@ -47,11 +47,11 @@ class Gamma(Prior):
     shape: float
     rate: float
 
-    def log_density(self, value):  # noqa: D102
+    def log_density(self, value):
         constant = self.shape * math.log(self.rate) - gammaln(self.shape)
         return constant + (self.shape - 1) * jnp.log(value) - self.rate * value
 
-    def sample(self, rng, shape=()):  # noqa: D102
+    def sample(self, rng, shape=()):
         return rng.gamma(self.shape, 1 / self.rate, shape)
 
 
@@ -62,11 +62,11 @@ class InverseGamma(Prior):
     shape: float
     scale: float
 
-    def log_density(self, value):  # noqa: D102
+    def log_density(self, value):
         constant = self.shape * math.log(self.scale) - gammaln(self.shape)
         return constant - (self.shape + 1) * jnp.log(value) - self.scale / value
 
-    def sample(self, rng, shape=()):  # noqa: D102
+    def sample(self, rng, shape=()):
         return 1 / rng.gamma(self.shape, 1 / self.scale, shape)
 
 
@@ -76,10 +76,10 @@ class HalfNormal(Prior):
 
     scale: float
 
-    def log_density(self, value):  # noqa: D102
+    def log_density(self, value):
         return -0.5 * (value / self.scale) ** 2 + 0.5 * math.log(2 / math.pi) - math.log(self.scale)
 
-    def sample(self, rng, shape=()):  # noqa: D102
+    def sample(self, rng, shape=()):
         return np.abs(rng.normal(0, self.scale, shape))
 
 
@@ -90,11 +90,11 @@ class Normal(Prior):
     location: float
     scale: float
 
-    def log_density(self, value):  # noqa: D102
+    def log_density(self, value):
         z = (value - self.location) / self.scale
         return -0.5 * z**2 - math.log(self.scale * math.sqrt(2 * math.pi))
 
-    def sample(self, rng, shape=()):  # noqa: D102
+    def sample(self, rng, shape=()):
         return rng.normal(self.location, self.scale, shape)
 
 

@@ -55,7 +55,7 @@ class Kernel(Printable):
         """Whether the inputs may be standardised before the kernel sees them (not if they are labels)."""
         return True
 
-    def check_inputs(self, X: np.ndarray) -> None:  # noqa: B027
+    def check_inputs(self, X: np.ndarray) -> None:
         """Raise ValueError for inputs (active ones) outside the kernel's domain."""
 
     # ------------------------------------------------------------------ what library code calls
@@ -166,10 +166,10 @@ class Sum(Kernel):
     left: Kernel
     right: Kernel
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.left.gram(X, Z) + self.right.gram(X, Z)
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return self.left.gram_diag(X) + self.right.gram_diag(X)
 
     def __repr__(self) -> str:
@@ -182,10 +182,10 @@ class Product(Kernel):
     left: Kernel
     right: Kernel
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.left.gram(X, Z) * self.right.gram(X, Z)
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return self.left.gram_diag(X) * self.right.gram_diag(X)
 
     def __repr__(self) -> str:
@@ -202,10 +202,10 @@ class Scaled(Kernel):
         if not (np.isfinite(self.factor) and self.factor > 0):
             raise ValueError(f"A kernel can be scaled by a positive number only; got {self.factor!r}.")
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.factor * self.kernel.gram(X, Z)
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return self.factor * self.kernel.gram_diag(X)
 
     def __repr__(self) -> str:

@@ -48,21 +48,21 @@ class Diffusion(Kernel):
             raise ValueError(f"adjacency must be a symmetric, non-negative square matrix; got shape {C.shape}.")
         self.eigenvalues, self.eigenvectors = np.linalg.eigh(C - np.diag(C.sum(axis=1)))
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         left, right = self._rows(X), self._rows(Z)
         return self.variance * (left * jnp.exp(self.time * self.eigenvalues)) @ right.T
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         rows = self._rows(X)
         return self.variance * jnp.sum(rows * rows * jnp.exp(self.time * self.eigenvalues), axis=1)
 
     def _rows(self, X):
         return jnp.asarray(self.eigenvectors)[X[:, 0].astype(int)]
 
-    def scale_free(self):  # noqa: D102
+    def scale_free(self):
         return False
 
-    def check_inputs(self, X):  # noqa: D102
+    def check_inputs(self, X):
         nodes = len(self.adjacency)
         if X.shape[1] != 1:
             raise ValueError(
@@ -72,6 +72,6 @@ class Diffusion(Kernel):
         if bad.any():
             raise ValueError(f"Node numbers must be whole, from 0 to {nodes - 1}; got {X[bad, 0][0]:g}.")
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         mean_degree = max(float(self.adjacency.sum()) / len(self.adjacency), 1e-12)
         return {"time": 1.0 / mean_degree, "variance": y_variance}

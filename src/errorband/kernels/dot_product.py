@@ -22,13 +22,13 @@ class Constant(Kernel):
 
     variance: Any = hyperparameter(POSITIVE)
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return jnp.broadcast_to(self.variance, (X.shape[0], Z.shape[0]))
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return jnp.broadcast_to(self.variance, X.shape[:1])
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         return {"variance": y_variance}
 
 
@@ -52,13 +52,13 @@ class Linear(Kernel):
 
     variance: Any = hyperparameter(POSITIVE)
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return (X * self.variance) @ Z.T
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return jnp.sum(self.variance * X * X, axis=1)
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         return {"variance": y_variance / (X.shape[1] * np.mean(half_range(X)) ** 2)}
 
 
@@ -81,13 +81,13 @@ class Polynomial(Kernel):
         if not (isinstance(self.degree, int) and self.degree >= 1):
             raise ValueError(f"degree={self.degree!r}: a polynomial kernel needs a whole number of at least 1.")
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.variance * (X @ Z.T / X.shape[1] + self.offset) ** self.degree
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return self.variance * (jnp.mean(X * X, axis=1) + self.offset) ** self.degree
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         size = np.mean(X**2) + 1.0
         return {"variance": y_variance / size**self.degree, "offset": 1.0}
 
@@ -119,18 +119,18 @@ class ArcSine(Kernel):
     bias_lengthscale: Any = hyperparameter(POSITIVE)
     variance: Any = hyperparameter(POSITIVE)
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         norm = jnp.sqrt(1 + 2 * self._size(X))[:, None] * jnp.sqrt(1 + 2 * self._size(Z))[None, :]
         inner = (X / self.lengthscale) @ (Z / self.lengthscale).T + self.bias_lengthscale**-2
         return self.variance * (2 / jnp.pi) * jnp.arcsin(jnp.clip(2 * inner / norm, -1 + 1e-15, 1 - 1e-15))
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         size = 2 * self._size(X)
         return self.variance * (2 / jnp.pi) * jnp.arcsin(jnp.minimum(size / (1 + size), 1 - 1e-15))
 
     def _size(self, X):
         return jnp.sum((X / self.lengthscale) ** 2, axis=1) + self.bias_lengthscale**-2
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         scales = half_range(X)
         return {"lengthscale": scales, "bias_lengthscale": np.sqrt(np.sum(scales**2)), "variance": y_variance}

@@ -41,7 +41,7 @@ class HalfSpace(Kernel):
     radius: Any = hyperparameter(POSITIVE)
     variance: Any = hyperparameter(POSITIVE)
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         d = X.shape[1]
         X, Z = self._inside(X), self._inside(Z)
         # In units of R: radii of the two balls and the distance of their centres.
@@ -55,7 +55,7 @@ class HalfSpace(Kernel):
         separated = jnp.where(same, 0.0, a**d + b**d - 2 * lens)
         return self.variance * (1 - 2 * separated)
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return jnp.broadcast_to(self.variance, X.shape[:1])
 
     def _inside(self, X):
@@ -64,7 +64,7 @@ class HalfSpace(Kernel):
         beyond = norm > 1
         return jnp.where(beyond, X / jnp.sqrt(jnp.where(beyond, norm, 1.0)), X)
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         largest = np.sqrt(np.max(np.sum(X**2, axis=1), initial=0.0))
         return {"radius": 1.5 * largest if largest > 0 else 1.0, "variance": y_variance}
 

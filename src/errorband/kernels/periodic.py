@@ -36,20 +36,20 @@ class Periodic(Stationary):
 
     period: Any = hyperparameter(POSITIVE)
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         return jnp.exp(-0.5 * r2)
 
-    def scaled_distance(self, X, Z):  # noqa: D102
+    def scaled_distance(self, X, Z):
         return squared_distance(self._circle(X), self._circle(Z))
 
     def _circle(self, X):
         angle = 2 * jnp.pi * X / self.period
         return jnp.concatenate([jnp.cos(angle) / self.lengthscale, jnp.sin(angle) / self.lengthscale], axis=1)
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         return {"lengthscale": np.ones(X.shape[1]), "variance": y_variance, "period": 0.5 * half_range(X)}
 
-    def sample_spectrum(self, random_state, n, n_features):  # noqa: D102
+    def sample_spectrum(self, random_state, n, n_features):
         # exp(−2 sin²(θ/2)/ℓ²) = Σ_j e^−a I_j(a) cos jθ over all integers j, a = 1/ℓ²: harmonics j of 1/p, one per input.
         rng = np.random.default_rng(random_state)
         k = plain(self)

@@ -43,24 +43,24 @@ class Projection(Kernel):
         if value is not None and (np.ndim(value) != 2 or np.shape(value)[1] != self.rank):
             raise ValueError(f"matrix must have shape (inputs, {self.rank}); got {np.shape(value)}.")
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.kernel.gram(X @ self.matrix, Z @ self.matrix)
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return self.kernel.gram_diag(X @ self.matrix)
 
-    def child_inputs(self, X):  # noqa: D102
+    def child_inputs(self, X):
         matrix = self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
         return self.select(X) @ matrix
 
-    def with_columns(self, names, n_features):  # noqa: D102
+    def with_columns(self, names, n_features):
         own = super().with_columns(names, n_features)
         return eqx.tree_at(lambda k: k.kernel, own, self.kernel.with_columns(None, self.rank))
 
-    def raw_columns(self, n_features):  # noqa: D102
+    def raw_columns(self, n_features):
         return np.zeros(n_features, bool)
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         centred = X - X.mean(axis=0)
         _, size, axes = np.linalg.svd(centred, full_matrices=False)
         matrix = np.zeros((X.shape[1], self.rank))

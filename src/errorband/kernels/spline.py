@@ -35,7 +35,7 @@ class BSpline(Stationary):
         if self.degree not in (1, 3, 5, 7):
             raise ValueError(f"degree={self.degree!r}: a B-spline kernel needs an odd degree, 1, 3, 5 or 7.")
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         def row(x, Z):
             return jnp.prod(self._spline(jnp.abs(x - Z)), axis=1)
 
@@ -50,10 +50,10 @@ class BSpline(Stationary):
         centre = sum(c * max(half - k, 0.0) ** p for k, c in enumerate(terms))
         return value / centre
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         raise NotImplementedError("BSpline is a product over inputs, not a function of the distance.")
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         # Density ∝ (sin(ω/2)/(ω/2))^(p+1) per input: rejection from the envelope min(1, |2/ω|^(p+1)).
         power, wanted, draws = self.degree + 1, n * n_features, np.zeros(0)
         inside = 2.0 / (2.0 + 2.0 / (power - 1))  # mass of the flat part of the envelope

@@ -38,17 +38,17 @@ class Stationary(Kernel):
         """Draws (n, D) of ω from the spectral density at unit length-scale: correlation(τ) = E cos(ωᵀτ)."""
         raise NotImplementedError(f"{type(self).__name__} has no sampler of its spectral density.")
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         return self.variance * self.profile(self.scaled_distance(X, Z))
 
-    def evaluate_diag(self, X):  # noqa: D102
+    def evaluate_diag(self, X):
         return jnp.broadcast_to(self.variance, X.shape[:1])
 
     def scaled_distance(self, X: Any, Z: Any) -> Any:
         """r² for all pairs."""
         return squared_distance(X / self.lengthscale, Z / self.lengthscale)
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         scales = half_range(X)
         return {"lengthscale": scales if self.ard else np.mean(scales), "variance": y_variance}
 
@@ -87,10 +87,10 @@ class SquaredExponential(Stationary):
            [0.9098, 1.5   ]])
     """
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         return jnp.exp(-0.5 * r2)
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         return rng.standard_normal((n, n_features))
 
 
@@ -118,12 +118,12 @@ class Matern(Stationary):
         if self.nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"nu={self.nu!r}: Matern has closed forms for 0.5, 1.5 and 2.5; choose one of them.")
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         s = safe_sqrt(2 * self.nu * r2)
         polynomial = {0.5: lambda: 1.0, 1.5: lambda: 1 + s, 2.5: lambda: 1 + s + s * s / 3}[self.nu]()
         return polynomial * jnp.exp(-s)
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         # The spectral density of a Matérn kernel is a Student-t with 2ν degrees of freedom.
         normal = rng.standard_normal((n, n_features))
         return normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu))
@@ -140,13 +140,13 @@ class RationalQuadratic(Stationary):
 
     alpha: Any = hyperparameter(POSITIVE)
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         return jnp.exp(-self.alpha * jnp.log1p(r2 / (2 * self.alpha)))
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         return super().defaults(X, y_variance) | {"alpha": 1.0}
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         alpha = 1.0 if plain(self).alpha is None else float(plain(self).alpha)
         precision = rng.gamma(alpha, 1 / alpha, (n, 1))  # exp(−½ r² τ) mixed over τ ~ Gamma(α, α)
         return np.sqrt(precision) * rng.standard_normal((n, n_features))
@@ -165,14 +165,14 @@ class PoweredExponential(Stationary):
 
     power: Any = hyperparameter(Interval(0.0, 2.0 + 1e-12))  # the end itself, 2, is allowed
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         tiny = r2 <= 0
         return jnp.where(tiny, 1.0, jnp.exp(-jnp.exp(0.5 * self.power * jnp.log(jnp.where(tiny, 1.0, r2)))))
 
-    def defaults(self, X, y_variance):  # noqa: D102
+    def defaults(self, X, y_variance):
         return super().defaults(X, y_variance) | {"power": 1.5}
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         # exp(−r^p) = E exp(−r² A) with A positive (p/2)-stable (Kanter's representation); so ω = √(2A)·normal.
         power = 1.5 if plain(self).power is None else float(plain(self).power)
         a = power / 2
@@ -195,14 +195,14 @@ class Laplacian(Stationary):
     array([[0.1353]])
     """
 
-    def evaluate(self, X, Z):  # noqa: D102
+    def evaluate(self, X, Z):
         distance = by_rows(lambda x, Z: jnp.sum(jnp.abs(x - Z), axis=1), X / self.lengthscale, Z / self.lengthscale)
         return self.variance * jnp.exp(-distance)
 
-    def profile(self, r2):  # noqa: D102
+    def profile(self, r2):
         raise NotImplementedError("Laplacian is not a function of the Euclidean distance.")
 
-    def standard_spectrum(self, rng, n, n_features):  # noqa: D102
+    def standard_spectrum(self, rng, n, n_features):
         return rng.standard_cauchy((n, n_features))
 
 

@@ -1,0 +1,1 @@
+"""One module and one requirements file per library that is compared; `worker` runs any of them."""

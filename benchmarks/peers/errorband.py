@@ -1,0 +1,45 @@
+"""errorband itself, from the environment that runs the harness."""
+
+from __future__ import annotations
+
+import numpy as np
+from problems import Array, split
+
+from errorband import GPRegressor
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Gaussian
+from peers.base import Model, Record
+
+
+class ExactGP(Model):
+    packages = ("errorband", "jax", "jaxlib", "equinox")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, noise = split(theta)
+        self.gp = GPRegressor(
+            SquaredExponential(lengthscale=lengthscale, variance=variance),
+            likelihood=Gaussian(noise_variance=noise),
+            normalize=False,
+        )
+        self.objective = None
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        if self.objective is None:
+            self.objective = self.gp.objective(self.X, self.y)
+        value, gradient = self.objective.value_and_gradient(theta)
+        return float(value), np.asarray(gradient)  # waits for the result
+
+    def fit(self, record: Record) -> Array:
+        self.gp.fit(self.X, self.y)
+        kernel, likelihood = self.gp.kernel_, self.gp.likelihood_
+        theta = np.log(np.hstack([kernel.lengthscale, kernel.variance, likelihood.noise_variance]))
+        record(theta)
+        return theta
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        mean, deviation = self.gp.predict(X, return_std=True)
+        return mean, deviation**2
+
+
+MODELS = {"exact": ExactGP}

@@ -1,0 +1,58 @@
+"""GPflow: `GPR`, compiled by `tf.function`, with its SciPy optimiser (L-BFGS-B)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gpflow
+import numpy as np
+import tensorflow as tf
+from problems import Array, split
+
+from peers.base import Model, Record, softplus_inverse, softplus_to_log
+
+
+class ExactGP(Model):
+    packages = ("gpflow", "tensorflow", "tensorflow-probability")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, noise = split(theta)
+        kernel = gpflow.kernels.SquaredExponential(variance=variance, lengthscales=lengthscale)
+        self.gp = gpflow.models.GPR((X, y[:, None]), kernel, noise_variance=noise)
+        self.variables = [
+            p.unconstrained_variable for p in (kernel.lengthscales, kernel.variance, self.gp.likelihood.variance)
+        ]
+        self.lower = np.append(np.zeros(theta.size - 1), gpflow.likelihoods.Gaussian.DEFAULT_VARIANCE_LOWER_BOUND)
+        self.loss_and_gradient = tf.function(self._loss_and_gradient)
+
+    def _loss_and_gradient(self) -> Any:
+        with tf.GradientTape() as tape:
+            loss = self.gp.training_loss()
+        return loss, tape.gradient(loss, self.variables)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        values = np.exp(theta)
+        unconstrained = softplus_inverse(values - self.lower)
+        for variable, new in zip(self.variables, (unconstrained[:-2], *unconstrained[-2:]), strict=True):
+            variable.assign(new)
+        loss, gradients = self.loss_and_gradient()
+        gradient = np.concatenate([-np.atleast_1d(g.numpy()) for g in gradients])
+        return -float(loss), softplus_to_log(gradient, values, self.lower)
+
+    def fit(self, record: Record) -> Array:
+        def logs(values: Any) -> Array:
+            unconstrained = np.concatenate([np.atleast_1d(v) for v in values])
+            return np.log(self.lower + np.logaddexp(0.0, unconstrained))
+
+        gpflow.optimizers.Scipy().minimize(
+            self.gp.training_loss, self.variables, step_callback=lambda step, variables, values: record(logs(values))
+        )
+        return logs([v.numpy() for v in self.variables])
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        mean, variance = self.gp.predict_y(X)
+        return mean.numpy()[:, 0], variance.numpy()[:, 0]
+
+
+MODELS = {"exact": ExactGP}

@@ -1,0 +1,61 @@
+"""The data, the parameters and the dense NumPy reference that the harness and every worker share.
+
+Only NumPy is used, since this module is imported in each peer's own environment.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def data(n: int, d: int, seed: int = 0, n_test: int = 0) -> tuple[Array, Array, Array, Array]:
+    """Training and test sets of one smooth function of `d` inputs, later ones mattering less, plus noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, size=(n + n_test, d))
+    index = np.arange(d)
+    y = np.sin((2.0 - index / d) * X + index) @ (1.0 / (1.0 + index)) + 0.5 * X[:, 0] * X[:, -1]
+    y = y + 0.2 * rng.standard_normal(n + n_test)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def parameters(d: int) -> Array:
+    """The logarithms of `d` length-scales, the variance and the noise variance at which evidences are compared."""
+    return np.log(np.concatenate([np.linspace(0.8, 2.2, d), [1.2, 0.05]]))
+
+
+def start(d: int) -> Array:
+    """Where every optimiser begins: unit length-scales and variance, noise variance 0.1."""
+    return np.log(np.concatenate([np.ones(d), [1.0, 0.1]]))
+
+
+def perturbed(theta: Array, i: int) -> Array:
+    """A neighbour of `theta`, different for every `i`, so that no library can answer from a cache."""
+    return theta + 1e-3 * np.sin((i + 1.0) * np.arange(1, theta.size + 1))
+
+
+def split(theta: Array) -> tuple[Array, float, float]:
+    """Length-scales, variance and noise variance from the vector of their logarithms."""
+    values = np.exp(theta)
+    return values[:-2], float(values[-2]), float(values[-1])
+
+
+def reference(X: Array, y: Array, theta: Array, gradient: bool = True) -> tuple[float, Array]:
+    """Log evidence of exact ARD-SE regression and its gradient in log parameters, written for clarity, not speed."""
+    lengthscale, variance, noise = split(theta)
+    Z = X / lengthscale
+    sq = np.sum(Z**2, axis=1)
+    K = variance * np.exp(-0.5 * np.maximum(sq[:, None] + sq[None, :] - 2.0 * Z @ Z.T, 0.0))
+    L = np.linalg.cholesky(K + noise * np.eye(y.size))
+    alpha = np.linalg.solve(L.T, np.linalg.solve(L, y))
+    value = -0.5 * y @ alpha - np.sum(np.log(np.diag(L))) - 0.5 * y.size * np.log(2.0 * np.pi)
+    if not gradient:
+        return float(value), np.empty(0)
+    L_inv = np.linalg.inv(L)
+    M = np.outer(alpha, alpha) - L_inv.T @ L_inv  # dL/dA = ½ M with A = K + noise·I
+    W = M * K
+    # Σ_ij W_ij (z_i − z_j)² = 2 (Σ_i r_i z_i² − zᵀ W z) for symmetric W with row sums r
+    by_lengthscale = W.sum(axis=1) @ Z**2 - np.sum(Z * (W @ Z), axis=0)
+    return float(value), np.concatenate([by_lengthscale, [0.5 * W.sum(), 0.5 * noise * np.trace(M)]])

@@ -1,0 +1,20 @@
+"""The approximation contract: how the prior covariance at the training inputs is kept.
+
+A new approximation is a subclass of :class:`Approximation` with parameters of its own (inducing inputs, frequencies, …,
+declared like any hyperparameter) that builds one of the structures of :mod:`errorband.structures`.
+"""
+
+import abc
+from typing import Any
+
+from errorband.kernels import Kernel
+from errorband.parameters import Printable
+from errorband.structures import Structure
+
+
+class Approximation(Printable):
+    """From a kernel and inputs to a structure."""
+
+    @abc.abstractmethod
+    def structure(self, kernel: Kernel, X: Any) -> Structure:
+        """Prior covariance of the latent values at X. Traceable: the optimiser differentiates it."""

@@ -1,0 +1,163 @@
+"""What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from errorband import parameters
+from errorband.approximations import APPROXIMATIONS, Approximation, Exact
+from errorband.estimators.scaling import Scaling, check_magnitude
+from errorband.inference import INFERENCES, Inference, TrainingData
+from errorband.inference import Exact as ExactInference
+from errorband.kernels import Kernel, SquaredExponential
+from errorband.likelihoods import Likelihood
+from errorband.means import as_mean
+from errorband.model import Model
+from errorband.objective import EvidenceObjective
+from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
+
+
+class GaussianProcess(BaseEstimator):
+    """Base of the estimators: builds the model, searches its hyperparameters, conditions it on the data."""
+
+    kernel: Any
+    mean: Any
+    likelihood: Any
+    approximation: Any
+    inference: Any
+    optimizer: Any
+    n_restarts: int
+    normalize: bool
+    random_state: Any
+    verbose: int
+
+    # ------------------------------------------------------------------ fitting
+    def _fit(self, X: np.ndarray, y: np.ndarray, noise_variance: np.ndarray | None, scaling: Scaling) -> None:
+        """Fit to validated data; ``scaling`` says how the model sees them."""
+        objective = self._objective(X, y, noise_variance, scaling)
+        theta = self._search(objective)
+        model, prior = objective.at(theta)
+        self.log_evidence_ = self._evidence_in_data_units(objective, theta, scaling)
+        self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis)
+        self.kernel_, self.likelihood_, self.mean_ = model.kernel, model.likelihood, model.mean
+        self.approximation_, self.inference_ = model.approximation, objective.inference
+        self.jitter_ = float(self.posterior_.jitter)
+        self.scaling_ = scaling
+        self._training_data = objective.data
+        if self.jitter_ > 0:
+            warnings.warn(
+                f"The covariance was not positive definite; {self.jitter_:.2g} was added to its diagonal (jitter_). "
+                "Duplicate rows without noise are a common cause.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _objective(
+        self, X: np.ndarray, y: np.ndarray, noise_variance: np.ndarray | None, scaling: Scaling
+    ) -> EvidenceObjective:
+        check_magnitude(X, "X")
+        check_magnitude(y, "y")
+        data = TrainingData(
+            scaling.inputs(X),
+            scaling.targets(y),
+            None if noise_variance is None else noise_variance / scaling.y_scale**2,
+        )
+        model = self._initial_model(data)
+        inference = self._inference(model)
+        reason = inference.supports(model)
+        if reason is not None:
+            raise ValueError(reason)
+        return EvidenceObjective(model, inference, data)
+
+    def _initial_model(self, data: TrainingData) -> Model:
+        """The model with every hyperparameter at its starting value."""
+        names = getattr(self, "feature_names_in_", None)
+        kernel = self._kernel().with_columns(None if names is None else list(names), data.X.shape[1])
+        kernel.check(data.X)
+        kernel = kernel.initialised(data.X, float(np.var(data.y)) or 1.0)
+        likelihood = self._likelihood()
+        likelihood.check_targets(data.y)
+        model = Model(
+            kernel,
+            likelihood.initialised(data.y),
+            as_mean(self.mean).initialised(data.X),
+            self._approximation(len(data.y)),
+        )
+        parameters.check(model)
+        return model
+
+    def _search(self, objective: EvidenceObjective) -> np.ndarray:
+        """Hyperparameters of the largest evidence; the starting values if ``optimizer`` is None."""
+        optimizer = self._optimizer()
+        theta0 = objective.theta0
+        if optimizer is None:
+            self.fit_result_ = None
+            return theta0
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        restarts = draw_restarts(theta0, self.n_restarts, rng)
+        label = f"{type(self).__name__}, {len(objective.data.y)} rows"
+        self.fit_result_ = optimizer.maximise(
+            objective.value_and_gradient, theta0, restarts=restarts, verbose=self.verbose, label=label
+        )
+        warn_if_not_converged(self.fit_result_)
+        return self.fit_result_.theta
+
+    def _evidence_in_data_units(self, objective: EvidenceObjective, theta: np.ndarray, scaling: Scaling) -> float:
+        """Density of the targets as given, not as standardised."""
+        without_prior = EvidenceObjective(parameters.plain(objective.model), objective.inference, objective.data)
+        _, prior = objective.at(theta)
+        value, _ = without_prior.inference.log_evidence(prior, objective.data, objective.basis)
+        degrees = len(objective.data.y) - objective.basis.shape[1]
+        return value - degrees * float(np.log(scaling.y_scale))
+
+    # ------------------------------------------------------------------ reading the constructor's arguments
+    def _kernel(self) -> Kernel:
+        if self.kernel is None:
+            return SquaredExponential()
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(f"kernel must be an errorband kernel or None; got {type(self.kernel).__name__}.")
+        return self.kernel
+
+    def _likelihood(self) -> Likelihood:
+        raise NotImplementedError
+
+    def _approximation(self, n: int) -> Approximation:
+        if isinstance(self.approximation, Approximation):
+            return self.approximation
+        if self.approximation in ("auto", "exact"):
+            return Exact()
+        raise ValueError(
+            f"approximation={self.approximation!r}: choose 'auto', 'exact' or one of errorband.approximations: "
+            f"{', '.join(APPROXIMATIONS)}."
+        )
+
+    def _inference(self, model: Model) -> Inference:
+        if isinstance(self.inference, Inference):
+            return self.inference
+        if self.inference in ("auto", "exact"):
+            return ExactInference()
+        raise ValueError(
+            f"inference={self.inference!r}: choose 'auto', 'exact' or one of errorband.inference: "
+            f"{', '.join(INFERENCES)}."
+        )
+
+    def _optimizer(self) -> LBFGS | None:
+        if self.optimizer is None or isinstance(self.optimizer, LBFGS):
+            return self.optimizer
+        if self.optimizer == "lbfgs":
+            return LBFGS()
+        raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+
+    # ------------------------------------------------------------------ predicting
+    def _inputs(self, X: Any) -> np.ndarray:
+        """Validated test inputs as the model sees them."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        check_magnitude(X, "X")
+        scaled = self.scaling_.inputs(X)
+        self.kernel_.check(scaled)
+        return scaled

@@ -1,0 +1,262 @@
+"""Gaussian-process regression."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from errorband.estimators.base import GaussianProcess
+from errorband.estimators.scaling import Scaling
+from errorband.likelihoods import Gaussian, Likelihood
+from errorband.linalg import cholesky
+from errorband.numerics import double_precision
+from errorband.objective import EvidenceObjective
+from errorband.parameters import plain
+from errorband.predictive import GaussianPredictive, Predictive
+
+# Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
+MAX_JOINT_ROWS = 20_000
+
+
+class GPRegressor(RegressorMixin, GaussianProcess):
+    """Gaussian-process regression: a prediction with an error band at every input.
+
+    Hyperparameters are found by maximising the evidence (marginal likelihood), so there is nothing to cross-validate.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
+        Values given are where the search starts; values left out are chosen from the data.
+    mean : {"zero", "constant", "linear"} or Mean
+        Prior mean. ``Constant(marginalize=True)`` and ``Linear(marginalize=True)`` of :mod:`errorband.means` integrate
+        the coefficients out.
+    likelihood : Likelihood, optional
+        How targets scatter around the function. Default: Gaussian noise of learned variance.
+    approximation : "auto", "exact" or Approximation
+        How the prior covariance is kept.
+    inference : "auto", "exact" or Inference
+        How the posterior is found.
+    optimizer : "lbfgs", LBFGS or None
+        Search for hyperparameters; None keeps the given values.
+    n_restarts : int
+        Additional random starts of the search.
+    normalize : bool
+        Standardise inputs and targets first. The hyperparameters are then those of standardised data; predictions,
+        ``noise_variance`` given to ``fit`` and ``log_evidence_`` are in the units of the data.
+    random_state : int, RandomState or None
+        Seed of the restarts.
+    verbose : int
+        1 shows progress on a terminal.
+
+    Attributes
+    ----------
+    kernel_, likelihood_, mean_, approximation_, inference_
+        The fitted parts, with plain values.
+    log_evidence_ : float
+        Log marginal likelihood of the targets at the fitted hyperparameters.
+    fit_result_ : FitResult or None
+        How the search went.
+    jitter_ : float
+        What had to be added to the covariance's diagonal; 0 almost always.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (60, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> model = GPRegressor().fit(X, y)
+    >>> mean, std = model.predict([[np.pi / 2], [20.0]], return_std=True)
+    >>> bool(abs(mean[0] - 1) < 0.1), bool(std[0] < 0.2), bool(std[1] > 0.5)
+    (True, True, True)
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        mean="zero",
+        likelihood=None,
+        approximation="auto",
+        inference="auto",
+        optimizer="lbfgs",
+        n_restarts=0,
+        normalize=True,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.mean = mean
+        self.likelihood = likelihood
+        self.approximation = approximation
+        self.inference = inference
+        self.optimizer = optimizer
+        self.n_restarts = n_restarts
+        self.normalize = normalize
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+    def fit(self, X: Any, y: Any, noise_variance: Any = None) -> "GPRegressor":
+        """Fit to inputs X (n, D) and targets y (n,).
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,)
+        noise_variance : array (n,), optional
+            Known noise variance of each target, on top of the likelihood's own.
+        """
+        X, y, noise, scaling = self._training(X, y, noise_variance)
+        self._fit(X, y, noise, scaling)
+        return self
+
+    def objective(self, X: Any, y: Any, noise_variance: Any = None) -> EvidenceObjective:
+        """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
+        return self._objective(*self._training(X, y, noise_variance))
+
+    def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[np.ndarray, np.ndarray, Any, Scaling]:
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        if noise_variance is not None:
+            noise_variance = np.asarray(noise_variance, dtype=np.float64)
+            if noise_variance.shape != y.shape or not np.all(np.isfinite(noise_variance) & (noise_variance >= 0)):
+                raise ValueError(
+                    f"noise_variance must be one finite, non-negative number per row, shape {y.shape}; got shape "
+                    f"{noise_variance.shape}."
+                )
+        kernel = self._kernel().with_columns(getattr(self, "feature_names_in_", None), X.shape[1])
+        scaling = Scaling.standardise(X, y, kernel) if self.normalize else Scaling.identity(X.shape[1])
+        return X, y, noise_variance, scaling
+
+    def _likelihood(self) -> Likelihood:
+        if self.likelihood is None:
+            return Gaussian()
+        if not isinstance(self.likelihood, Likelihood):
+            raise TypeError(f"likelihood must be an errorband likelihood; got {type(self.likelihood).__name__}.")
+        return self.likelihood
+
+    # ------------------------------------------------------------------ predicting
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False) -> Any:
+        """Predict targets, with standard deviations or the joint covariance if asked for.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        return_std, return_cov : bool
+            Also return the standard deviation of each target, or the covariance matrix of all; not both.
+        latent : bool
+            Describe the function itself instead of noisy targets: noise is left out of the spread.
+        """
+        if return_std and return_cov:
+            raise ValueError("Ask for return_std or return_cov, not both; the standard deviations are in the diagonal.")
+        scaled = self._inputs(X)
+        scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
+        if return_cov:
+            mean, cov = self._joint(scaled)
+            if not latent:
+                cov = cov + np.diag(self._noise(len(cov)))
+            return scale * mean + shift, scale**2 * cov
+        if not return_std:
+            return scale * self._point_prediction(scaled, latent) + shift
+        predictive = self._predictive(scaled, latent).rescaled(scale, shift)
+        return predictive.mean, predictive.std
+
+    def predictive(self, X: Any, latent: bool = False) -> Predictive:
+        """Predictive distribution at each input: mean, std, quantile, interval, cdf, log_density, sample."""
+        return self._predictive(self._inputs(X), latent).rescaled(self.scaling_.y_scale, self.scaling_.y_shift)
+
+    def predict_interval(self, X: Any, level: float = 0.95, latent: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper end of the central interval of each target."""
+        return self.predictive(X, latent).interval(level)
+
+    def predict_quantiles(self, X: Any, q: Any, latent: bool = False) -> np.ndarray:
+        """Quantiles of each target: (n,) for a number, (n, len(q)) for a sequence."""
+        return self.predictive(X, latent).quantile(q)
+
+    def _predictive(self, scaled: np.ndarray, latent: bool) -> Predictive:
+        mean, cov = self.posterior_.marginals(scaled)
+        if latent:
+            return GaussianPredictive(mean[:, 0], np.sqrt(cov[:, 0, 0]))
+        return self.likelihood_.predictive(mean, cov)
+
+    def _point_prediction(self, scaled: np.ndarray, latent: bool) -> np.ndarray:
+        """Mean only: no variance is computed where the mean does not depend on it."""
+        if latent or isinstance(self.likelihood_, Gaussian):
+            return self.posterior_.marginals(scaled, variance=False)[0][:, 0]
+        return self._predictive(scaled, latent).mean
+
+    def _noise(self, n: int) -> np.ndarray:
+        return np.full(n, float(self.likelihood_.noise_variance))
+
+    def _joint(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if len(scaled) > MAX_JOINT_ROWS:
+            raise ValueError(
+                f"A joint covariance of {len(scaled)} rows needs {8e-9 * len(scaled) ** 2:.0f} GB. Use return_std, or "
+                f"at most {MAX_JOINT_ROWS} rows at a time."
+            )
+        return self.posterior_.joint(scaled)
+
+    # ------------------------------------------------------------------ drawing functions
+    def sample_posterior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
+        """Draw functions from the posterior at the inputs X: (n_samples, n). ``latent=False`` adds noise."""
+        mean, cov = self._joint(self._inputs(X))
+        return self._draw(mean, cov, n_samples, random_state, latent)
+
+    def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
+        """Draw functions from the fitted prior at the inputs X: (n_samples, n). ``latent=False`` adds noise."""
+        scaled = self._inputs(X)
+        with double_precision():
+            mean = np.asarray(self.mean_.evaluate(scaled))
+        return self._draw(mean, self.kernel_(scaled), n_samples, random_state, latent)
+
+    def _draw(self, mean, cov, n_samples, random_state, latent) -> np.ndarray:
+        rng = np.random.default_rng(random_state)
+        root = np.tril(cholesky(cov).factor)
+        draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
+        if not latent:
+            draws = draws + rng.standard_normal(draws.shape) * np.sqrt(self._noise(len(mean)))
+        return self.scaling_.y_scale * draws + self.scaling_.y_shift
+
+    # ------------------------------------------------------------------ checking
+    def loo(self) -> "LeaveOneOut":
+        """Predict each training target from all the others, in closed form at the fitted hyperparameters."""
+        check_is_fitted(self)
+        data = self._training_data
+        objective = EvidenceObjective(self._fitted_model(), self.inference_, data)
+        _, prior = objective.at(objective.theta0)
+        mean, variance = self.inference_.leave_one_out(prior, data, objective.basis)
+        scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
+        return LeaveOneOut(GaussianPredictive(mean, np.sqrt(variance)).rescaled(scale, shift), scale * data.y + shift)
+
+    def _fitted_model(self):
+        from errorband.model import Model
+
+        return plain(Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_))
+
+
+class LeaveOneOut:
+    """Leave-one-out predictions of the training targets.
+
+    Attributes
+    ----------
+    predictive : Predictive
+        Distribution of each target given the others.
+    y : array (n,)
+        The targets.
+    log_density : array (n,)
+        Log density of each target; the sum is the leave-one-out log predictive probability.
+    z_score : array (n,)
+        (y − mean)/std: rows far from zero surprise the model.
+    """
+
+    def __init__(self, predictive: Predictive, y: np.ndarray):
+        self.predictive = predictive
+        self.y = y
+        self.log_density = predictive.log_density(y)
+        self.z_score = (y - predictive.mean) / predictive.std

@@ -1,0 +1,69 @@
+"""The inference contract: a rule that chooses the sites, and with them the evidence, its derivatives and the posterior.
+
+A rule is given numbers (the prior at the data, see :class:`~errorband.model.PriorAtData`), runs to its fixed point, and
+returns the log evidence with its derivative in each of those numbers. The chain rule from there to the hyperparameters
+is the same for every model (:mod:`errorband.objective`); nothing is ever differentiated through sweeps.
+"""
+
+import abc
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from errorband.model import Model, PriorAtData
+from errorband.parameters import Printable
+from errorband.posterior import Posterior
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingData:
+    """Training inputs and targets, as the model sees them.
+
+    Attributes
+    ----------
+    X : array (n, D)
+    y : array (n,)
+    noise_variance : array (n,) or None
+        Known variances of the noise of each target, on top of the likelihood's own.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    noise_variance: np.ndarray | None = None
+
+
+class Adjoint(eqx.Module):
+    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`, in whatever compact form a rule has."""
+
+    @abc.abstractmethod
+    def expand(self) -> PriorAtData:
+        """The derivatives as a pytree of the same structure. Traced, so that large arrays are made on the fly."""
+
+
+class Inference(Printable):
+    """A rule that replaces each likelihood term by a Gaussian site."""
+
+    @abc.abstractmethod
+    def supports(self, model: Model) -> str | None:
+        """None if the rule applies to the model; else a sentence that says why not and what does."""
+
+    @abc.abstractmethod
+    def log_evidence(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> tuple[float, Adjoint]:
+        """Log evidence and its derivatives. ``basis`` (n, p) is integrated out of the mean under a flat prior.
+
+        Arrays of ``prior`` may have more rows than the data: the rest is padding and is left alone.
+        """
+
+    @abc.abstractmethod
+    def posterior(self, model: Model, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> Posterior:
+        """The posterior, for prediction."""
+
+
+def no_basis(n: int) -> np.ndarray:
+    """The empty basis: nothing is integrated out of the mean."""
+    return np.zeros((n, 0))
+
+
+__all__: list[Any] = ["Adjoint", "Inference", "TrainingData", "no_basis"]

@@ -1,0 +1,130 @@
+"""Exact inference: Gaussian likelihood, dense covariance."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from errorband import linalg
+from errorband.approximations import Exact as NoApproximation
+from errorband.inference.base import Adjoint, Inference
+from errorband.likelihoods import Gaussian
+from errorband.model import PriorAtData
+from errorband.parameters import replace_values
+from errorband.posterior import DensePosterior
+from errorband.structures import Dense
+
+
+class Exact(Inference):
+    """The Gaussian likelihood is its own site: Π = 1/σ², b = y/σ² (documents: §2.4 of the lectures, S18, I09, I10).
+
+    With A = K + Σ, Σ the noise, and r = y − m(X):
+
+        log p(y) = −½ rᵀA⁻¹r − ½ log|A| − (n/2) log 2π,    ∂ log p/∂A = ½(ααᵀ − A⁻¹),  α = A⁻¹r.
+
+    One Cholesky factorisation and one inverse from it; derivatives in all hyperparameters follow from the last matrix.
+    Coefficients β of the mean integrated out under a flat prior replace A⁻¹ by P = A⁻¹ − A⁻¹H(HᵀA⁻¹H)⁻¹HᵀA⁻¹ in both,
+    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; Rasmussen & Williams eq. 2.45).
+    """
+
+    def supports(self, model):  # noqa: D102
+        if not isinstance(model.likelihood, Gaussian):
+            return f"Exact inference needs a Gaussian likelihood, not {type(model.likelihood).__name__}."
+        if not isinstance(model.approximation, NoApproximation):
+            return f"Exact inference needs approximation='exact', not {type(model.approximation).__name__}."
+        return None
+
+    def log_evidence(self, prior, data, basis):  # noqa: D102
+        f = _factorise(prior, data, basis)
+        n, p = basis.shape
+        # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
+        value = -0.5 * (f.residual @ f.weights + f.log_det + (n - p) * np.log(2 * np.pi))
+        inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # the upper triangle is valid
+        if p:
+            inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
+        noise_bar = 0.5 * float(np.sum(f.weights**2 - np.diagonal(inverse)))
+        size = prior.mean.shape[0]
+        likelihood_bar = replace_values(prior.likelihood, {("noise_variance",): np.asarray(noise_bar)})
+        return float(value), ExactAdjoint(_padded(f.weights, size), _padded(inverse, size), likelihood_bar)
+
+    def posterior(self, model, prior, data, basis):  # noqa: D102
+        f = _factorise(prior, data, basis)
+        return DensePosterior(
+            kernel=model.kernel,
+            mean=model.mean,
+            X=data.X,
+            weights=f.weights,
+            factor=f.factor,
+            scale=np.ones(len(data.y)),
+            coefficients=f.coefficients,
+            basis_factor=f.basis_factor,
+            whitened_basis=f.whitened_basis,
+            jitter=f.jitter,
+        )
+
+    def leave_one_out(self, prior, data, basis):
+        """Mean and variance of each target given all others, in closed form: y − α/P_ii and 1/P_ii."""
+        f = _factorise(prior, data, basis)
+        precision = np.diagonal(linalg.inverse_from_cholesky(f.factor, overwrite=True)).copy()
+        precision -= np.sum(f.whitened_back**2, axis=1)
+        return data.y - f.weights / precision, 1.0 / precision
+
+
+class ExactAdjoint(Adjoint):
+    """α and the upper triangle of A⁻¹, from which ∂ log p/∂K is made where it is used."""
+
+    weights: Any
+    inverse: Any
+    likelihood: Any
+
+    def expand(self) -> PriorAtData:
+        """Upper triangle only: ⟨G, ∂K⟩ = ⟨2·triu(G) − diag(G), ∂K⟩ for symmetric ∂K saves the other half."""
+        n = len(self.weights)
+        row, column = jnp.arange(n)[:, None], jnp.arange(n)[None, :]
+        twice_half = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
+        K_bar = twice_half * (self.weights[:, None] * self.weights[None, :] - self.inverse)
+        return PriorAtData(Dense(K_bar[None]), self.likelihood, self.weights[:, None])
+
+
+class _Factors(NamedTuple):
+    """A = LLᵀ and what follows from it."""
+
+    residual: np.ndarray  # r
+    weights: np.ndarray  # α = A⁻¹(r − Hβ) = P r
+    factor: np.ndarray  # L
+    log_det: float  # log|A| + log|HᵀA⁻¹H|
+    jitter: float
+    coefficients: np.ndarray  # β
+    basis_factor: np.ndarray  # C, HᵀA⁻¹H = CCᵀ
+    whitened_basis: np.ndarray  # B = L⁻¹H
+    whitened_back: np.ndarray  # A⁻¹H C⁻ᵀ, so that P = A⁻¹ − (this)(this)ᵀ
+
+
+def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
+    n, p = basis.shape
+    A = np.array(np.asarray(prior.structure.K)[0, :n, :n], order="C")  # pyright: ignore[reportAttributeAccessIssue]
+    noise = float(prior.likelihood.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
+    A.flat[:: n + 1] += noise if data.noise_variance is None else noise + data.noise_variance
+    chol = linalg.cholesky(A, overwrite=True)
+    r = data.y - np.asarray(prior.mean)[:n, 0]
+    if p == 0:
+        alpha = linalg.solve_cholesky(chol.factor, r)
+        empty = np.zeros((n, 0))
+        return _Factors(
+            r, alpha, chol.factor, chol.log_det, chol.jitter, np.zeros(0), np.zeros((0, 0)), empty, empty
+        )
+    B = linalg.solve_lower(chol.factor, np.asfortranarray(basis))
+    inner = linalg.cholesky(B.T @ B)
+    beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))
+    alpha = linalg.solve_cholesky(chol.factor, r - basis @ beta)
+    back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
+    log_det = chol.log_det + inner.log_det
+    return _Factors(r, alpha, chol.factor, log_det, chol.jitter, beta, inner.factor, B, back)
+
+
+def _padded(array: np.ndarray, size: int) -> np.ndarray:
+    if len(array) == size:
+        return array
+    out = np.zeros((size,) * array.ndim)
+    out[tuple(slice(s) for s in array.shape)] = array
+    return out

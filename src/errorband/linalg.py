@@ -1,0 +1,121 @@
+"""Dense factorisations on the host: LAPACK in place, threads by size, and the one place where jitter is added.
+
+JAX computes covariances and derivatives; the cubic work on them is done here, by the LAPACK that SciPy ships, which
+has what JAX lacks (``potri``) and can overwrite its input. Matrices are symmetric, so the C-ordered array of NumPy is
+handed to Fortran as it is; factors come back in Fortran order with the other triangle unspecified.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
+
+# Tried in turn, times the mean of the diagonal, when a matrix is not positive definite as it stands.
+JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
+
+# Below this order BLAS threads cost more than they bring.
+SMALL = 384
+
+
+class NotPositiveDefinite(np.linalg.LinAlgError):
+    """A covariance that stays indefinite with the largest jitter."""
+
+
+class Cholesky(NamedTuple):
+    """Lower factor of A + jitter·I."""
+
+    factor: np.ndarray
+    jitter: float
+
+    @property
+    def log_det(self) -> float:
+        """log |A|."""
+        return 2.0 * float(np.sum(np.log(np.diagonal(self.factor))))
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextlib.contextmanager
+def blas_threads(order: int) -> Iterator[None]:
+    """One BLAS thread for small matrices, all of them for large ones."""
+    if order >= SMALL:
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def cholesky(A: np.ndarray, overwrite: bool = False) -> Cholesky:
+    """Cholesky factor of a symmetric matrix, with as little jitter as makes it positive definite.
+
+    Parameters
+    ----------
+    A : array (n, n)
+        Symmetric; only one triangle is read.
+    overwrite : bool
+        Use A (C-ordered) as workspace. The other triangle and a copy of the diagonal allow a second try.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If the largest jitter of :data:`JITTER_LADDER` is not enough, or the matrix is not finite.
+    """
+    n = len(A)
+    work = A if overwrite else np.array(A, order="C")
+    diagonal = work.diagonal().copy()
+    scale = float(np.mean(diagonal))
+    if not np.isfinite(scale):
+        raise NotPositiveDefinite("The covariance has entries that are not finite.")
+    with blas_threads(n):
+        for rung in JITTER_LADDER:
+            jitter = rung * scale
+            work.flat[:: n + 1] = diagonal + jitter
+            factor, info = lapack.dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
+            if info == 0:
+                return Cholesky(factor, jitter)
+            # potrf wrote the triangle it was given (the upper one of `work`); the lower one still holds A.
+            _mirror_lower(work)
+    raise NotPositiveDefinite(
+        f"A {n}×{n} covariance is not positive definite, even with {JITTER_LADDER[-1]:g} of its mean diagonal added."
+    )
+
+
+def _mirror_lower(A: np.ndarray, block: int = 512) -> None:
+    """Copy the lower triangle onto the upper one, in place."""
+    for i in range(0, len(A), block):
+        rows = A[i : i + block, : i + block]
+        corner = rows[:, i:]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        A[:i, i : i + block] = rows[:, :i].T
+
+
+def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.ndarray:
+    """A⁻¹ from the lower factor of A; the lower triangle of the result (in Fortran order) is valid."""
+    with blas_threads(len(factor)):
+        inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=int(overwrite))
+    if info != 0:
+        raise NotPositiveDefinite("The covariance is singular.")
+    return inverse
+
+
+def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L⁻¹ rhs, or L⁻ᵀ rhs."""
+    with blas_threads(len(factor)):
+        result, info = lapack.dtrtrs(factor, rhs, lower=1, trans=int(transposed))
+    if info != 0:
+        raise NotPositiveDefinite("The covariance is singular.")
+    return result
+
+
+def solve_cholesky(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """A⁻¹ rhs from the lower factor of A."""
+    with blas_threads(len(factor)):
+        result, _ = lapack.dpotrs(factor, rhs, lower=1)
+    return result

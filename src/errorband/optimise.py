@@ -1,0 +1,222 @@
+"""The one adaptor to an optimiser: SciPy's L-BFGS-B with restarts, a progress bar and a result that says how it went."""
+
+import contextlib
+import dataclasses
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from sklearn.exceptions import ConvergenceWarning
+
+# log value and its gradient at an unconstrained vector; LinAlgError marks a bad point.
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+# The search stays within this distance, per unconstrained number, of where it starts: a factor e^±25 for a scale.
+REACH = 25.0
+
+
+@dataclasses.dataclass(frozen=True)
+class FitResult:
+    """How a search for hyperparameters went.
+
+    Attributes
+    ----------
+    value : float
+        Best objective found: log evidence, plus log prior where priors were given.
+    theta : array
+        Unconstrained hyperparameters there.
+    gradient_norm : float
+        Largest absolute entry of the gradient there.
+    iterations, evaluations : int
+        Totals over all starts.
+    converged : bool
+        Whether the start that won met the optimiser's tolerance.
+    message : str
+        Why the search stopped, in a sentence.
+    seconds : float
+        Wall time.
+    trace : tuple of float
+        Objective after each iteration of the start that won.
+    starts : tuple of float
+        Best objective of each start, the first one first.
+    """
+
+    value: float
+    theta: np.ndarray
+    gradient_norm: float
+    iterations: int
+    evaluations: int
+    converged: bool
+    message: str
+    seconds: float
+    trace: tuple[float, ...]
+    starts: tuple[float, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class LBFGS:
+    """Settings of the search, as ``GPRegressor(optimizer=LBFGS(max_iter=50))``.
+
+    Parameters
+    ----------
+    max_iter : int
+        Iterations per start.
+    tolerance : float
+        Stop when an iteration improves the objective by less than this, relatively.
+    gradient_tolerance : float
+        Stop when no entry of the gradient is larger.
+    max_seconds : float or None
+        Stop after this time with the best point so far.
+    """
+
+    max_iter: int = 200
+    tolerance: float = 1e-9
+    gradient_tolerance: float = 1e-3
+    max_seconds: float | None = None
+
+    def maximise(
+        self,
+        objective: Objective,
+        theta0: np.ndarray,
+        *,
+        restarts: np.ndarray | None = None,
+        verbose: int = 0,
+        label: str = "fit",
+    ) -> FitResult:
+        """Maximise from ``theta0`` and from each row of ``restarts``; the best start wins."""
+        starts = [theta0, *([] if restarts is None else restarts)]
+        began, runs = time.perf_counter(), []
+        deadline = None if self.max_seconds is None else began + self.max_seconds
+        with _progress(verbose, label, len(starts)) as report:
+            for start in starts:
+                run = _Run(objective, report, deadline)
+                runs.append(run)
+                run.search(start, self)
+                if run.stop_all:
+                    break
+        best = max(runs, key=lambda r: r.best_value)
+        if not np.isfinite(best.best_value):
+            raise np.linalg.LinAlgError(
+                "No starting point has a usable objective: "
+                f"{best.last_failure or 'it is not finite'}. Check the scale of the data and the kernel's values."
+            )
+        return FitResult(
+            value=best.best_value,
+            theta=best.best_theta,
+            gradient_norm=float(np.max(np.abs(best.best_gradient), initial=0.0)),
+            iterations=sum(len(r.trace) for r in runs),
+            evaluations=sum(r.evaluations for r in runs),
+            converged=best.converged,
+            message=best.message,
+            seconds=time.perf_counter() - began,
+            trace=tuple(best.trace),
+            starts=tuple(r.best_value for r in runs),
+        )
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+class _Run:
+    """One start: keeps the best point whatever happens to the search."""
+
+    def __init__(self, objective: Objective, report: Callable[[float, int], None], deadline: float | None):
+        self.objective, self.report, self.deadline = objective, report, deadline
+        self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
+        self.evaluations, self.trace, self.converged, self.message = 0, [], False, ""
+        self.last_failure, self.stop_all = "", False
+
+    def search(self, start: np.ndarray, settings: LBFGS) -> None:
+        if len(start) == 0:  # nothing is free: evaluate
+            self.negative(start)
+            self.converged, self.message = True, "No hyperparameter is free."
+            return
+        try:
+            outcome = scipy.optimize.minimize(
+                self.negative,
+                start,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(s - REACH, s + REACH) for s in start],
+                callback=self.after_iteration,
+                options={
+                    "maxiter": settings.max_iter,
+                    "ftol": settings.tolerance,
+                    "gtol": settings.gradient_tolerance,
+                    "maxcor": 20,
+                },
+            )
+            self.converged = bool(outcome.success)
+            self.message = _sentence(outcome, settings)
+        except KeyboardInterrupt:
+            self.message, self.stop_all = "Interrupted; the best point so far was kept.", True
+            if not np.isfinite(self.best_value):
+                raise
+        except _OutOfTime:
+            self.message, self.stop_all = f"Stopped after {settings.max_seconds:g} s with the best point so far.", True
+
+    def negative(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """What SciPy minimises. A failed factorisation or a value that is not finite is a bad point, not a crash."""
+        if self.deadline is not None and self.evaluations > 0 and time.perf_counter() > self.deadline:
+            raise _OutOfTime
+        self.evaluations += 1
+        try:
+            value, gradient = self.objective(theta)
+        except np.linalg.LinAlgError as failure:
+            self.last_failure, value, gradient = str(failure), -np.inf, np.zeros_like(theta)
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+            worst = -self.best_value if np.isfinite(self.best_value) else 0.0
+            return worst + 1e10 * (1.0 + abs(worst)), np.zeros_like(theta)
+        if value > self.best_value:
+            self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
+        return -value, -gradient
+
+    def after_iteration(self, theta: np.ndarray) -> None:
+        self.trace.append(self.best_value)
+        self.report(self.best_value, len(self.trace))
+
+
+def _sentence(outcome: Any, settings: LBFGS) -> str:
+    if outcome.success:
+        return "Converged."
+    if outcome.status == 1:
+        return f"Stopped after max_iter={settings.max_iter} iterations; raise it with optimizer=LBFGS(max_iter=...)."
+    return f"The line search found no better point ({outcome.message})."
+
+
+def warn_if_not_converged(result: FitResult) -> None:
+    """Say so when a search stopped early."""
+    if not result.converged:
+        warnings.warn(
+            f"The search for hyperparameters did not converge: {result.message} Largest gradient entry "
+            f"{result.gradient_norm:.2g}. See fit_result_.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+def draw_restarts(theta0: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Starting points scattered around the first one: a factor of about e in each scale."""
+    return theta0 + rng.normal(0.0, 1.0, (n, len(theta0)))
+
+
+@contextlib.contextmanager
+def _progress(verbose: int, label: str, n_starts: int) -> Iterator[Callable[[float, int], None]]:
+    """A line on the terminal with the objective so far; nothing when quiet or when nobody is looking."""
+    if verbose <= 0 or not sys.stderr.isatty():
+        yield lambda value, iteration: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda value, iteration: bar.update(
+            task, description=f"{label}: log evidence {value:.2f}, iteration {iteration} ({n_starts} start(s))"
+        )

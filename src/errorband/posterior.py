@@ -1,0 +1,128 @@
+"""What prediction needs and nothing else: the latent posterior at new inputs, a chunk at a time."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from errorband import linalg
+from errorband.kernels import Kernel
+from errorband.means import Mean
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+
+
+class Posterior(eqx.Module):
+    """Posterior of the latent function."""
+
+    jitter: eqx.AbstractVar[float]
+
+    @abc.abstractmethod
+    def marginals(self, X: np.ndarray, variance: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
+        """Mean (n, L) and, if asked for, covariance (n, L, L) at each of n inputs, in chunks of bounded memory."""
+
+    @abc.abstractmethod
+    def joint(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n,) and covariance (n, n) of the latent function at n inputs together."""
+
+
+class DensePosterior(Posterior):
+    """Posterior of one latent function from all training points.
+
+    f* | data ~ N( m* + k*ᵀg + R*ᵀβ,  k** − ‖v*‖² + ‖C⁻¹R*‖² ),  v* = L⁻¹(s ∘ k*),  R* = h* − Bᵀv*
+
+    Attributes
+    ----------
+    weights : array (n,)
+        g, the weights of the kernels.
+    factor, scale : arrays (n, n), (n,)
+        L and s with (K + Π⁻¹)⁻¹ = s L⁻ᵀL⁻¹ s. Exact inference: L is the Cholesky factor of K + Σ and s = 1.
+    coefficients, basis_factor, whitened_basis : arrays (p,), (p, p), (n, p)
+        β, C and B = L⁻¹(s ∘ H): the mean's coefficients that were integrated out; p = 0 if none.
+    jitter : float
+        What had to be added to the diagonal to factorise.
+    """
+
+    kernel: Kernel
+    mean: Mean
+    X: np.ndarray
+    weights: np.ndarray
+    factor: np.ndarray
+    scale: np.ndarray
+    coefficients: np.ndarray
+    basis_factor: np.ndarray
+    whitened_basis: np.ndarray
+    jitter: float
+
+    @in_double_precision
+    def marginals(self, X, variance=True):  # noqa: D102
+        n = len(X)
+        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * padded_size(len(self.X)))))
+        means, variances = np.empty(n), np.empty(n)
+        for start in range(0, n, chunk):
+            rows = X[start : start + chunk]
+            stop = start + len(rows)
+            mean, cross, h = self._cross(rows, chunk)
+            means[start:stop] = mean
+            if variance:
+                prior = np.asarray(_prior_variance(self.kernel, pad_rows(rows, chunk)))[: len(rows)]
+                v, r = self._whiten(cross, h)
+                variances[start:stop] = checked_variance(prior - np.sum(v * v, axis=0), prior) + np.sum(r * r, axis=0)
+        return means[:, None], variances[:, None, None] if variance else None
+
+    @in_double_precision
+    def joint(self, X):  # noqa: D102
+        size = padded_size(len(X))
+        mean, cross, h = self._cross(X, size)
+        v, r = self._whiten(cross, h)
+        prior = np.asarray(_cross_covariance(self.kernel, pad_rows(X, size), pad_rows(X, size)))[: len(X), : len(X)]
+        return mean, prior - v.T @ v + r.T @ r
+
+    def _cross(self, rows: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean at some rows, their covariance with the training points (rows, n), and their basis (rows, p)."""
+        padded, train = pad_rows(rows, size), pad_rows(self.X, padded_size(len(self.X)))
+        cross = np.asarray(_cross_covariance(self.kernel, padded, train))[: len(rows), : len(self.X)]
+        mean = np.asarray(_mean(self.mean, padded))[: len(rows)] + cross @ self.weights
+        if len(self.coefficients) == 0:
+            return mean, cross, np.zeros((len(rows), 0))
+        h = np.asarray(_basis(self.mean, padded))[: len(rows)]
+        return mean + h @ self.coefficients, cross, h
+
+    def _whiten(self, cross: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """v* (n, rows) and C⁻¹R* (p, rows)."""
+        v = linalg.solve_lower(self.factor, (cross * self.scale).T)
+        if h.shape[1] == 0:
+            return v, np.zeros((0, len(h)))
+        return v, linalg.solve_lower(self.basis_factor, np.asfortranarray(h.T - self.whitened_basis.T @ v))
+
+
+def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Clip variances that round-off made negative; anything worse is an error, not a number to hide."""
+    worst = float(np.min(variance / np.maximum(prior, np.finfo(float).tiny), initial=0.0))
+    if worst < -1e-5:
+        raise linalg.NotPositiveDefinite(
+            f"A predictive variance came out at {worst:.2g} of the prior variance: the covariance is too close to "
+            "singular. Raise the noise, or remove near-duplicate rows."
+        )
+    return np.maximum(variance, 0.0)
+
+
+@jax.jit
+def _cross_covariance(kernel: Kernel, X: Any, Z: Any) -> Any:
+    return kernel.gram(X, Z)
+
+
+@jax.jit
+def _prior_variance(kernel: Kernel, X: Any) -> Any:
+    return kernel.gram_diag(X)
+
+
+@jax.jit
+def _mean(mean: Mean, X: Any) -> Any:
+    return mean.evaluate(X)
+
+
+@jax.jit
+def _basis(mean: Mean, X: Any) -> Any:
+    return mean.basis(X)

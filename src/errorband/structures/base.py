@@ -1,0 +1,185 @@
+"""What a structure must be able to do. The maths is in ``docs/contracts/structures.md``.
+
+Four small objects share the work::
+
+    Structure ──condition(sites)──▶ Conditioned ──state()──────▶ State       (one site at a time)
+                                                └─predictor()──▶ Predictor   (new inputs)
+
+Vectors over the data have shape (N, L): N data, L latent functions that are independent a priori. Where one long vector
+is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean: a caller with a mean shifts f.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from errorband.structures.sites import Sites
+
+
+class Structure(eqx.Module):
+    """The covariance K of f ~ N(0, K) at the training inputs, block diagonal over the latent functions."""
+
+    @property
+    @abc.abstractmethod
+    def n_data(self) -> int:
+        """Number of data N."""
+
+    @property
+    @abc.abstractmethod
+    def n_latents(self) -> int:
+        """Number of latent functions L."""
+
+    @abc.abstractmethod
+    def diagonal(self) -> Array:
+        """Prior variances, shape (N, L)."""
+
+    @abc.abstractmethod
+    def dense(self) -> Array:
+        """K in full, (NL, NL) and data-major: for tests and small problems."""
+
+    @abc.abstractmethod
+    def matvec(self, x: Array) -> Array:
+        """K x for x of shape (N, L). Plain JAX: ∂(uᵀKx) may be taken by automatic differentiation."""
+
+    @abc.abstractmethod
+    def condition(self, sites: Sites) -> "Conditioned":
+        """Multiply the prior by the sites."""
+
+
+class Conditioned(eqx.Module):
+    """The posterior q(f) = N(h, A), A = (K⁻¹ + Π)⁻¹, from a structure and sites.
+
+    If it is not proper (K⁻¹ + Π is not positive definite) then ``proper`` is False, ``log_det`` is NaN and the rest means
+    nothing; no exception is raised, so that an inference rule can damp its step and try again.
+
+    Attributes
+    ----------
+    sites : Sites
+        The sites (b, Π).
+    weights : Array of shape (N, L)
+        g = (I + ΠK)⁻¹ b = K⁻¹h = b − Πh.
+    mean : Array of shape (N, L)
+        h = K g.
+    log_det : Array, scalar
+        log |I + KΠ|.
+    proper : Array, boolean scalar
+        Whether the posterior is a distribution.
+    """
+
+    sites: eqx.AbstractVar[Sites]
+    weights: eqx.AbstractVar[Array]
+    mean: eqx.AbstractVar[Array]
+    log_det: eqx.AbstractVar[Array]
+    proper: eqx.AbstractVar[Array]
+
+    @property
+    def log_partition(self) -> Array:
+        """log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
+        return 0.5 * jnp.vdot(self.sites.shift, self.mean) - 0.5 * self.log_det
+
+    @abc.abstractmethod
+    def solve(self, shift: Array) -> Array:
+        """(I + ΠK)⁻¹ applied to another shift of shape (N, L); ``weights`` is ``solve(sites.shift)``."""
+
+    @abc.abstractmethod
+    def marginals(self) -> tuple[Array, Array]:
+        """Posterior mean (N, L) and covariance (N, L, L) of the latents of each datum."""
+
+    @abc.abstractmethod
+    def adjoint(self) -> Structure:
+        """∂ log_partition / ∂(each array of the structure), sites held constant, in the same kind of structure."""
+
+    @abc.abstractmethod
+    def state(self) -> "State":
+        """The posterior in the form that takes changes of one site."""
+
+    @abc.abstractmethod
+    def predictor(self) -> "Predictor":
+        """What prediction needs, and nothing else."""
+
+    def predict(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        """Posterior of new latents, see `Predictor`."""
+        return self.predictor()(cross, prior)
+
+    def update_site(self, n: Array | int, shift: Array, precision: Array) -> "State":
+        """The posterior with site n replaced by (shift (L,), precision (L, L)) and all others as they are."""
+        return self.state().update(n, shift - self.sites.shift[n], precision - self.sites.precision[n])
+
+
+class State(eqx.Module):
+    """A posterior in which one site can be changed cheaply, as sequential EP does inside ``lax.fori_loop``.
+
+    Round-off builds up over many updates: condition afresh after every sweep.
+    """
+
+    @abc.abstractmethod
+    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+        """Mean (L,) and covariance (L, L) of the latents of datum n."""
+
+    @abc.abstractmethod
+    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "State":
+        """Add (d_shift (L,), d_precision (L, L)) to site n."""
+
+    def admits(self, n: Array | int, d_precision: Array) -> Array:
+        """Whether a proper posterior stays proper when d_precision is added to site n.
+
+        K⁻¹ + Π is changed in one block only, so it stays positive definite if and only if I + RᵀΔR is, where
+        Aₙ = RRᵀ is the marginal covariance.
+        """
+        covariance = self.marginal(n)[1]
+        if covariance.shape[-1] == 1:
+            return 1.0 + d_precision[0, 0] * covariance[0, 0] > 0.0
+        values, vectors = jnp.linalg.eigh(covariance)
+        root = vectors * jnp.sqrt(jnp.maximum(values, 0.0))
+        return jnp.linalg.eigvalsh(jnp.eye(len(values), dtype=values.dtype) + root.T @ d_precision @ root)[0] > 0.0
+
+
+class Predictor(eqx.Module):
+    """Maps what a structure calls ``cross``, and the prior variance of new latents, to their posterior."""
+
+    @abc.abstractmethod
+    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        """Predict the latents at S new inputs.
+
+        Parameters
+        ----------
+        cross : Array of shape (L, S, N) for `Dense`, (L, S, M) for `LowRank`
+            The covariance between the new latents and what the structure is expressed in.
+        prior : Array of shape (S, L)
+            Prior variance of the new latents.
+
+        Returns
+        -------
+        mean : Array of shape (S, L)
+        covariance : Array of shape (S, L, L)
+            The sites couple the latents, so the posterior is not diagonal.
+        """
+
+
+@jax.custom_vjp
+def log_partition(structure: Structure, sites: Sites) -> Array:
+    """``structure.condition(sites).log_partition``, with the derivatives by hand in both arguments.
+
+    Differentiating the factorisations themselves would be slower, and wrong where a site is zero (√Π has no derivative
+    there) or has equal eigenvalues. With q = N(h, A)::
+
+        ∂/∂b = h        ∂/∂Πₙ = −½ (Aₙ + hₙhₙᵀ)        ∂/∂K = ½ (ggᵀ − W), as `Conditioned.adjoint`
+    """
+    return structure.condition(sites).log_partition
+
+
+def _forward(structure: Structure, sites: Sites) -> tuple[Array, Conditioned]:
+    conditioned = structure.condition(sites)
+    return conditioned.log_partition, conditioned
+
+
+def _backward(conditioned: Conditioned, cotangent: Array) -> tuple[Structure, Sites]:
+    mean, covariance = conditioned.marginals()
+    sites = Sites(mean, -0.5 * (covariance + mean[:, :, None] * mean[:, None, :]))
+    return jax.tree.map(lambda x: cotangent * x, (conditioned.adjoint(), sites))
+
+
+log_partition.defvjp(_forward, _backward)

@@ -1,0 +1,208 @@
+"""The exact covariance, stored in full."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from errorband.structures.base import Conditioned, Predictor, State, Structure
+from errorband.structures.sites import Sites, block_diag_of, block_solve, block_times, symmetrise
+
+
+class Dense(Structure):
+    """K in full, one N×N matrix per latent function.
+
+    Conditioning costs O((NL)³). K itself is never inverted or factorised, so it may be singular.
+
+    Parameters
+    ----------
+    K : Array of shape (L, N, N)
+        Covariance of each latent function at the training inputs.
+    """
+
+    K: Array
+
+    @property
+    def n_data(self) -> int:
+        return self.K.shape[1]
+
+    @property
+    def n_latents(self) -> int:
+        return self.K.shape[0]
+
+    def diagonal(self) -> Array:
+        return jnp.diagonal(self.K, axis1=1, axis2=2).T
+
+    def dense(self) -> Array:
+        size = self.n_data * self.n_latents
+        return jnp.einsum("lnm,lk->nlmk", self.K, jnp.eye(self.n_latents)).reshape(size, size)
+
+    def matvec(self, x: Array) -> Array:
+        return jnp.einsum("lnm,ml->nl", self.K, x)
+
+    def condition(self, sites: Sites) -> "DenseConditioned":
+        root = SignedRoot.factorise(self.K, sites)
+        weights = _solve(self, sites, root, sites.shift)
+        diagonal = jnp.diagonal(root.chol)
+        return DenseConditioned(
+            structure=self,
+            sites=sites,
+            root=root,
+            weights=weights,
+            mean=self.matvec(weights),
+            log_det=2.0 * jnp.sum(jnp.log(diagonal)),
+            proper=jnp.all(jnp.isfinite(diagonal)),
+        )
+
+
+class SignedRoot(eqx.Module):
+    """W = (K + Π⁻¹)⁻¹ = Π − ΠAΠ as RᵀΔR, where R = C⁻¹Fᵀ and Δ is a diagonal of signs.
+
+    Take Π = FΔFᵀ apart (F block diagonal, Δ the signs of the eigenvalues of the sites). Then W = F B⁻¹ Fᵀ with
+    B = Δ + FᵀKF, and with the positive signs sorted to the front::
+
+        B = ⎡ I + F₊ᵀKF₊   F₊ᵀKF₋      ⎤ = C Δ Cᵀ,    C = ⎡ C₊  0  ⎤
+            ⎣ F₋ᵀKF₊       F₋ᵀKF₋ − I  ⎦                  ⎣ Yᵀ  C₋ ⎦
+
+    C₊C₊ᵀ = I + F₊ᵀKF₊, Y = C₊⁻¹F₊ᵀKF₋ and C₋C₋ᵀ = I − F₋ᵀA₊F₋, where A₊ = K − KF₊(C₊C₊ᵀ)⁻¹F₊ᵀK is the posterior from
+    the positive parts alone. The first Cholesky factor always exists; the second exists if and only if A₊⁻¹ − F₋F₋ᵀ =
+    K⁻¹ + Π is positive definite. So the test for a proper posterior is exact, and no LU is needed. Without negative
+    sites this is the well-known B = I + Π½KΠ½, for one Cholesky factorisation.
+
+    Zero eigenvalues count as positive: their column of F is zero and their row of C the identity.
+    """
+
+    chol: Array  # C, (NL, NL) lower triangular
+    signs: Array  # Δ, (NL,), sorted: 1 … 1 −1 … −1
+    order: Array  # (NL,), position of each sorted entry in the data-major order
+    blocks: Array  # F, (N, L, L)
+
+    @classmethod
+    def factorise(cls, K: Array, sites: Sites) -> "SignedRoot":
+        values, vectors = sites.eigen()
+        blocks = vectors * jnp.sqrt(jnp.abs(values))[:, None, :]
+        negative = values.reshape(-1) < 0.0
+        order = jnp.argsort(negative, stable=True)
+        signs = jnp.where(negative, -1.0, 1.0).astype(K.dtype)[order]
+        # FᵀKF with axes (l; n, i; m, j), summed over l; one multiplication per element when L = 1.
+        F = jnp.moveaxis(blocks, 1, 0)
+        B = jnp.sum(F[:, :, :, None, None] * K[:, :, None, :, None] * F[:, None, None, :, :], axis=0)
+        B = B.reshape(negative.size, negative.size)
+        chol = jax.lax.cond(jnp.any(negative), _signed_cholesky, _plain_cholesky, B, signs, order)
+        return cls(chol, signs, order, blocks)
+
+    def half(self, columns: Array) -> Array:
+        """R c for every column c (NL,) that belongs to a single latent: (L, N, S) → (NL, L, S)."""
+        L, N, S = columns.shape
+        scaled = self.blocks.transpose(0, 2, 1)[..., None] * columns.transpose(1, 0, 2)[:, None]
+        scaled = scaled.reshape(N * L, L * S)[self.order]
+        return solve_triangular(self.chol, scaled, lower=True).reshape(N * L, L, S)
+
+    def times(self, x: Array) -> Array:
+        """W x for x of shape (N, L)."""
+        y = block_times(jnp.swapaxes(self.blocks, 1, 2), x).reshape(-1)[self.order]
+        y = self.signs * solve_triangular(self.chol, y, lower=True)
+        y = solve_triangular(self.chol, y, lower=True, trans="T")
+        return block_times(self.blocks, jnp.zeros_like(y).at[self.order].set(y).reshape(x.shape))
+
+    def gram(self, half: Array) -> Array:
+        """cᵀWc' for the L columns of each point: (NL, L, S) → (S, L, L)."""
+        signed = self.signs[:, None, None] * half
+        return jnp.moveaxis(jnp.sum(signed[:, :, None] * half[:, None, :], axis=0), -1, 0)
+
+
+def _plain_cholesky(B: Array, signs: Array, order: Array) -> Array:
+    """C when there are no negative signs; B comes without Δ."""
+    return jnp.linalg.cholesky(B + jnp.diag(signs))
+
+
+def _signed_cholesky(B: Array, signs: Array, order: Array) -> Array:
+    """C in general. How many signs are negative is known only at run time, so masks stand in for the blocks."""
+    B = B[order[:, None], order] + jnp.diag(signs)
+    plus, minus = signs > 0.0, signs < 0.0
+    plus_plus, plus_minus, minus_minus = (a[:, None] & b for a, b in ((plus, plus), (plus, minus), (minus, minus)))
+    C_plus = jnp.linalg.cholesky(jnp.where(plus_plus, B, jnp.diag(1.0 - plus)))
+    Y = solve_triangular(C_plus, jnp.where(plus_minus, B, 0.0), lower=True)
+    C_minus = jnp.linalg.cholesky(jnp.where(minus_minus, Y.T @ Y - B, jnp.diag(1.0 - minus)))
+    return jnp.where(plus[:, None], C_plus, Y.T + C_minus)
+
+
+def _solve(structure: Dense, sites: Sites, root: SignedRoot, shift: Array) -> Array:
+    """(I + ΠK)⁻¹ b, where b = Πc + r is split so that neither part cancels: W(c − Kr) + r.
+
+    The textbook form b − WKb loses as many digits as ΠK is large: six for a noise variance of 1e-6. Along the
+    directions in which a site is stronger than the prior the sum is therefore taken as W c, c = Π⁻¹b.
+    """
+    values, vectors = sites.eigen()
+    along = block_times(jnp.swapaxes(vectors, 1, 2), shift)
+    strong = jnp.abs(values) * jnp.max(structure.diagonal(), axis=1, keepdims=True) > 1.0
+    c = block_times(vectors, jnp.where(strong, along / jnp.where(strong, values, 1.0), 0.0))
+    r = block_times(vectors, jnp.where(strong, 0.0, along))
+    return root.times(c - structure.matvec(r)) + r
+
+
+class DenseConditioned(Conditioned):
+    """Posterior under a dense covariance."""
+
+    structure: Dense
+    root: SignedRoot
+    sites: Sites
+    weights: Array
+    mean: Array
+    log_det: Array
+    proper: Array
+
+    def solve(self, shift: Array) -> Array:
+        return _solve(self.structure, self.sites, self.root, shift)
+
+    def marginals(self) -> tuple[Array, Array]:
+        half = self.root.half(self.structure.K)
+        return self.mean, block_diag_of(self.structure.diagonal()) - self.root.gram(half)  # A = K − KWK
+
+    def adjoint(self) -> Dense:
+        eye = jnp.broadcast_to(jnp.eye(self.structure.n_data, dtype=self.mean.dtype), self.structure.K.shape)
+        R = jnp.moveaxis(self.root.half(eye), 1, 0)  # (L, NL, N)
+        W = jnp.swapaxes(R, 1, 2) @ (self.root.signs[:, None] * R)
+        g = self.weights.T
+        return Dense(0.5 * (g[:, :, None] * g[:, None, :] - W))
+
+    def state(self) -> "DenseState":
+        K = self.structure.dense()
+        half = jnp.swapaxes(self.root.half(self.structure.K), 1, 2).reshape(K.shape)
+        return DenseState(K - half.T @ (self.root.signs[:, None] * half), self.mean)
+
+    def predictor(self) -> "DensePredictor":
+        return DensePredictor(self.weights, self.root)
+
+
+class DenseState(State):
+    """Mean and whole covariance of the posterior; an update changes the covariance by rank L, in O(N²)."""
+
+    covariance: Array  # A, (NL, NL), data-major
+    mean: Array  # h, (N, L)
+
+    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+        L = self.mean.shape[1]
+        return self.mean[n], jax.lax.dynamic_slice(self.covariance, (n * L, n * L), (L, L))
+
+    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "DenseState":
+        h, A = self.marginal(n)
+        L = len(h)
+        a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=1)
+        # §2.0(5), arranged for any change Δ, singular or not: A − a (I + ΔAₙ)⁻¹Δ aᵀ.
+        right = jnp.concatenate([d_precision, (d_shift - d_precision @ h)[:, None]], axis=1)
+        change = block_solve(jnp.eye(L, dtype=A.dtype) + d_precision @ A, right)
+        covariance = self.covariance - (a @ symmetrise(change[:, :L])) @ a.T
+        return DenseState(covariance, self.mean + (a @ change[:, L]).reshape(self.mean.shape))
+
+
+class DensePredictor(Predictor):
+    """Mean k*ᵀg in O(N), covariance k** − k*ᵀWk* in O(N²) per point. ``cross`` is K(X*, X), shape (L, S, N)."""
+
+    weights: Array
+    root: SignedRoot
+
+    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        half = self.root.half(jnp.swapaxes(cross, 1, 2))
+        return jnp.einsum("lsn,nl->sl", cross, self.weights), block_diag_of(prior) - self.root.gram(half)

@@ -1,0 +1,87 @@
+"""Gaussian sites, the form in which an inference rule hands the likelihood over, and algebra on their L×L blocks."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+
+class Sites(eqx.Module):
+    """Gaussian stand-ins for the likelihood terms: q(f) ∝ p(f) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ).
+
+    Natural parameters, so that nothing divides by a precision: Πₙ may be zero (a datum that says nothing, such as a
+    padded row), singular, negative or indefinite (likelihoods that are not log-concave).
+
+    Parameters
+    ----------
+    shift : Array of shape (N, L)
+        The vectors bₙ.
+    precision : Array of shape (N, L, L)
+        The symmetric matrices Πₙ.
+
+    Examples
+    --------
+    >>> sites = Sites.diagonal([1.0, 2.0, 3.0], [1.0, 0.0, -0.5])
+    >>> sites.shift.shape, sites.precision.shape
+    ((3, 1), (3, 1, 1))
+    """
+
+    shift: Array
+    precision: Array
+
+    @classmethod
+    def zeros(cls, n_data: int, n_latents: int = 1) -> "Sites":
+        """Sites that leave the prior as it is: where EP starts."""
+        return cls(jnp.zeros((n_data, n_latents)), jnp.zeros((n_data, n_latents, n_latents)))
+
+    @classmethod
+    def diagonal(cls, shift: ArrayLike, precision: ArrayLike) -> "Sites":
+        """Sites of models with one latent per datum, from two vectors of length N."""
+        return cls(jnp.asarray(shift)[:, None], jnp.asarray(precision)[:, None, None])
+
+    @property
+    def n_data(self) -> int:
+        return self.shift.shape[0]
+
+    @property
+    def n_latents(self) -> int:
+        return self.shift.shape[1]
+
+    def times(self, f: Array) -> Array:
+        """Π f for f of shape (N, L)."""
+        return block_times(self.precision, f)
+
+    def eigen(self) -> tuple[Array, Array]:
+        """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ."""
+        if self.n_latents == 1:
+            return self.precision[..., 0], jnp.ones_like(self.precision)
+        return jnp.linalg.eigh(self.precision)
+
+
+# Algebra on stacks of L×L blocks. One latent per datum, the usual case, is plain element-wise arithmetic; L is a static
+# shape, so the branch costs nothing at run time.
+
+
+def block_times(blocks: Array, x: Array) -> Array:
+    """Matrix-vector products of blocks (..., L, L) with x (..., L)."""
+    return blocks[..., 0] * x if blocks.shape[-1] == 1 else jnp.einsum("...ij,...j->...i", blocks, x)
+
+
+def block_matmul(a: Array, b: Array) -> Array:
+    """Products of blocks (..., L, L)."""
+    return a * b if a.shape[-1] == 1 else a @ b
+
+
+def block_solve(a: Array, b: Array) -> Array:
+    """a⁻¹ b for blocks (..., L, L)."""
+    return b / a if a.shape[-1] == 1 else jnp.linalg.solve(a, b)
+
+
+def symmetrise(blocks: Array) -> Array:
+    """The symmetric part, to stop round-off from growing."""
+    return blocks if blocks.shape[-1] == 1 else 0.5 * (blocks + jnp.swapaxes(blocks, -1, -2))
+
+
+def block_diag_of(values: Array) -> Array:
+    """Diagonal blocks (..., L, L) from their diagonals (..., L)."""
+    return values[..., None] * jnp.eye(values.shape[-1], dtype=values.dtype)

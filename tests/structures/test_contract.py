@@ -1,0 +1,368 @@
+"""Every structure keeps the contract: checked against the same algebra done densely in NumPy."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from errorband.structures import STRUCTURES, Dense, LowRank, Sites, Structure, log_partition
+
+N, M, S = 7, 4, 5  # data, basis functions, new inputs
+TOLERANCE = 1e-9
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+class Case(NamedTuple):
+    """A structure, what it needs to predict, and the covariance (L, S, N) between new and training latents."""
+
+    structure: Structure
+    cross: jax.Array
+    prior: jax.Array
+    K_star: np.ndarray
+
+
+def dense(rng, L, n=N, m=M):
+    factor = rng.normal(size=(L, n + S, n + S + 2)) / np.sqrt(n + S)
+    K = factor @ factor.swapaxes(1, 2) + 0.1 * np.eye(n + S)
+    prior = np.diagonal(K[:, n:, n:], axis1=1, axis2=2).T
+    return Case(Dense(jnp.asarray(K[:, :n, :n])), jnp.asarray(K[:, n:, :n]), jnp.asarray(prior), K[:, n:, :n])
+
+
+def low_rank(rng, L, n=N, m=M, zero_diagonal=False):
+    basis = rng.normal(size=(L, n + S, m)) / np.sqrt(m)
+    diag = np.zeros((L, n + S)) if zero_diagonal else rng.uniform(0.1, 1.0, size=(L, n + S))
+    diag[:, 0] = 0.0  # an inducing input that sits on a datum
+    prior = (diag[:, n:] + np.sum(basis[:, n:] ** 2, axis=2)).T
+    structure = LowRank(jnp.asarray(diag[:, :n]), jnp.asarray(basis[:, :n]))
+    K_star = basis[:, n:] @ basis[:, :n].swapaxes(1, 2)
+    return Case(structure, jnp.asarray(basis[:, n:]), jnp.asarray(prior), K_star)
+
+
+BUILDERS = {
+    "dense": dense,
+    "low_rank": low_rank,
+    "low_rank with N < M": lambda rng, L, n=N, m=M: low_rank(rng, L, n, n + 3),
+    "low_rank in weight space": lambda rng, L, n=N, m=M: low_rank(rng, L, n, m, zero_diagonal=True),
+}
+
+
+def random_sites(rng, kind, K, n, L, margin=0.3):
+    """Sites for a prior covariance K (nL, nL); indefinite ones leave ``margin`` as least eigenvalue of I + K½ΠK½."""
+    root = rng.normal(size=(n, L, L))
+    shift = rng.normal(size=(n, L))
+    if kind == "positive":
+        precision = root @ root.swapaxes(1, 2) + 0.1 * np.eye(L)
+    elif kind == "zeros":
+        root[:, :, 0] = 0.0  # singular throughout (absent, when L = 1) …
+        root[::3] = 0.0  # … and some say nothing, though they still push
+        precision = root @ root.swapaxes(1, 2)
+        if L == 1:
+            precision = rng.uniform(0.5, 2.0, size=(n, 1, 1)) * (np.arange(n) % 3 > 0)[:, None, None]
+    else:
+        precision = 0.5 * (root + root.swapaxes(1, 2))
+        precision[0] = -np.eye(L)
+        values, vectors = np.linalg.eigh(K)
+        half = vectors * np.sqrt(np.maximum(values, 0.0))
+        least = np.linalg.eigvalsh(half.T @ block_diagonal(precision) @ half)[0]
+        precision *= (1.0 - margin) / -least
+    return Sites(jnp.asarray(shift), jnp.asarray(precision))
+
+
+def block_diagonal(blocks):
+    n, L, _ = blocks.shape
+    return np.einsum("nij,nm->nimj", blocks, np.eye(n)).reshape(n * L, n * L)
+
+
+def make(name, L, kind, seed=0, n=N, m=M):
+    rng = np.random.default_rng([seed, L])
+    case = BUILDERS[name](rng, L, n, m)
+    return case, random_sites(rng, kind, np.asarray(case.structure.dense()), n, L)
+
+
+class Reference(NamedTuple):
+    log_det: np.ndarray
+    weights: np.ndarray
+    mean: np.ndarray
+    covariance: np.ndarray  # (NL, NL)
+    log_partition: np.ndarray
+    W: np.ndarray
+
+
+def reference(structure, sites) -> Reference:
+    K, Pi = np.asarray(structure.dense()), block_diagonal(np.asarray(sites.precision))
+    shift = np.asarray(sites.shift)
+    S_ = np.eye(len(K)) + Pi @ K
+    sign, log_det = np.linalg.slogdet(S_)
+    assert sign > 0
+    weights = np.linalg.solve(S_, shift.ravel())
+    A = K @ np.linalg.inv(S_)
+    mean = K @ weights
+    return Reference(
+        np.asarray(log_det),
+        weights.reshape(shift.shape),
+        mean.reshape(shift.shape),
+        A,
+        0.5 * shift.ravel() @ mean - 0.5 * log_det,
+        Pi - Pi @ A @ Pi,
+    )
+
+
+def blocks_of(A, L):
+    """The diagonal L×L blocks."""
+    n = len(A) // L
+    return np.einsum("nink->nik", A.reshape(n, L, n, L))
+
+
+def close(actual, desired, tolerance=TOLERANCE):
+    scale = np.max(np.abs(desired), initial=1e-300)
+    np.testing.assert_allclose(np.asarray(actual), desired, rtol=tolerance, atol=tolerance * scale)
+
+
+@jax.jit
+def everything(structure, sites, cross, prior):
+    c = structure.condition(sites)
+    return c, c.log_partition, c.marginals(), c.predict(cross, prior), c.adjoint(), c.solve(2.0 * sites.shift + 1.0)
+
+
+over_cases = pytest.mark.parametrize(
+    ("name", "L", "kind"),
+    [(name, L, kind) for name in BUILDERS for L in (1, 2, 3) for kind in ("positive", "zeros", "indefinite")],
+)
+over_structures = pytest.mark.parametrize("name", BUILDERS)
+
+
+def test_every_registered_structure_is_tested():
+    assert {name.split()[0] for name in BUILDERS} == set(STRUCTURES)
+    for name, builder in BUILDERS.items():
+        assert type(builder(np.random.default_rng(0), 1).structure) is STRUCTURES[name.split()[0]]
+
+
+@over_cases
+def test_agrees_with_dense_algebra(name, L, kind):
+    case, sites = make(name, L, kind)
+    check_against_dense_algebra(case, sites)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from(list(BUILDERS)),
+    kind=st.sampled_from(["positive", "zeros", "indefinite"]),
+    L=st.integers(1, 3),
+    n=st.integers(1, 9),
+    m=st.integers(1, 6),
+    seed=st.integers(0, 1000),
+)
+def test_agrees_with_dense_algebra_at_any_size(name, kind, L, n, m, seed):
+    case, sites = make(name, L, kind, seed, n, m)
+    check_against_dense_algebra(case, sites)
+
+
+def check_against_dense_algebra(case, sites):
+    structure = case.structure
+    n, L = structure.n_data, structure.n_latents
+    want = reference(structure, sites)
+    K = np.asarray(structure.dense())
+    close(structure.diagonal(), np.diag(K).reshape(n, L))
+    close(structure.matvec(sites.shift), (K @ np.asarray(sites.shift).ravel()).reshape(n, L))
+
+    c, log_z, (mean, covariance), (m_star, v_star), adjoint, solved = everything(
+        structure, sites, case.cross, case.prior
+    )
+    assert c.proper
+    for got in (c, adjoint):  # all of it, not only what is compared below
+        assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(got))
+    close(c.log_det, want.log_det)
+    close(c.weights, want.weights)
+    close(c.mean, want.mean)
+    close(log_z, want.log_partition)
+    close(mean, want.mean)
+    close(covariance, blocks_of(want.covariance, L))
+    shift = 2.0 * np.asarray(sites.shift).ravel() + 1.0
+    close(solved, np.linalg.solve(np.eye(n * L) + block_diagonal(np.asarray(sites.precision)) @ K, shift).reshape(n, L))
+
+    k_star = np.einsum("lsn,lk->slnk", case.K_star, np.eye(L)).reshape(-1, L, n * L)
+    close(m_star, k_star @ want.weights.ravel())
+    prior = np.asarray(case.prior)[:, :, None] * np.eye(L)
+    close(v_star, prior - k_star @ want.W @ k_star.swapaxes(1, 2))
+
+
+def naive_log_partition(structure, sites):
+    K = structure.dense()
+    Pi = jax.scipy.linalg.block_diag(*sites.precision)
+    b = sites.shift.reshape(-1)
+    system = jnp.eye(len(K)) + Pi @ K
+    return 0.5 * b @ K @ jnp.linalg.solve(system, b) - 0.5 * jnp.linalg.slogdet(system)[1]
+
+
+@over_cases
+def test_adjoint_is_the_gradient(name, L, kind):
+    case, sites = make(name, L, kind)
+    got = case.structure.condition(sites).adjoint()
+    value, want = jax.jit(jax.value_and_grad(naive_log_partition))(case.structure, sites)
+    assert jax.tree.structure(got) == jax.tree.structure(case.structure)
+    jax.tree.map(close, got, want)
+    # And the function with that rule built in, in both arguments.
+    own_value, own = jax.jit(jax.value_and_grad(log_partition, argnums=(0, 1)))(case.structure, sites)
+    close(own_value, value)
+    want_sites = jax.jit(jax.grad(naive_log_partition, argnums=1))(case.structure, sites)
+    jax.tree.map(close, own, (want, want_sites))
+
+
+@over_structures
+def test_adjoint_agrees_with_finite_differences(name):
+    case, sites = make(name, 2, "indefinite")
+    rng = np.random.default_rng(1)
+    direction = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), case.structure)
+    if isinstance(direction, Dense):
+        direction = Dense(direction.K + jnp.swapaxes(direction.K, 1, 2))
+    step = 1e-4
+
+    def along(t):
+        # diag may be 0 and must not go below it in a model, but the reference formula does not mind.
+        return naive_log_partition(jax.tree.map(lambda x, d: x + t * d, case.structure, direction), sites)
+
+    difference = (8 * (along(step) - along(-step)) - (along(2 * step) - along(-2 * step))) / (12 * step)
+    adjoint = case.structure.condition(sites).adjoint()
+    dot = sum(jnp.vdot(a, d) for a, d in zip(jax.tree.leaves(adjoint), jax.tree.leaves(direction), strict=True))
+    np.testing.assert_allclose(dot, difference, rtol=1e-7)
+
+
+@over_cases
+def test_site_updates_equal_conditioning_afresh(name, L, kind):
+    case, sites = make(name, L, kind)
+    order = jnp.asarray(np.random.default_rng(2).permutation(N))
+
+    @jax.jit
+    def sweep(structure, sites):
+        """From the prior, one site after the other, as EP does."""
+
+        def body(i, state):
+            n = order[i]
+            return state.update(n, sites.shift[n], sites.precision[n])
+
+        return jax.lax.fori_loop(0, N, body, structure.condition(Sites.zeros(N, L)).state())
+
+    got = sweep(case.structure, sites)
+    jax.tree.map(close, got, case.structure.condition(sites).state())
+    mean, covariance = jax.vmap(got.marginal)(jnp.arange(N))
+    want = reference(case.structure, sites)
+    close(mean, want.mean)
+    close(covariance, blocks_of(want.covariance, L))
+
+
+@pytest.mark.parametrize("L", [1, 2])
+@over_structures
+def test_update_site_replaces_one_site(name, L):
+    case, sites = make(name, L, "positive")
+    shift, precision = sites.shift[0] + 1.0, 0.5 * sites.precision[0]
+    changed = Sites(sites.shift.at[2].set(shift), sites.precision.at[2].set(precision))
+    got = case.structure.condition(sites).update_site(2, shift, precision)
+    jax.tree.map(close, got, case.structure.condition(changed).state())
+
+
+@pytest.mark.parametrize("L", [1, 2, 3])
+@over_structures
+def test_improper_posterior_is_flagged(name, L):
+    """The flag is exact: it turns where the least eigenvalue of I + K½ΠK½ crosses zero."""
+    condition = jax.jit(lambda structure, sites: structure.condition(sites))
+    for margin, proper in ((1e-6, True), (-1e-6, False), (-3.0, False), (-1e4, False)):
+        rng = np.random.default_rng([3, L])
+        case = BUILDERS[name](rng, L)
+        sites = random_sites(rng, "indefinite", np.asarray(case.structure.dense()), N, L, margin)
+        conditioned = condition(case.structure, sites)
+        assert conditioned.proper == proper
+        assert np.isfinite(conditioned.log_det) == proper
+
+
+def test_an_even_number_of_bad_directions_is_still_improper():
+    """|I + KΠ| > 0 does not mean proper: two negative eigenvalues hide from a determinant."""
+    for name in BUILDERS:
+        case = BUILDERS[name](np.random.default_rng(4), 1)
+        sites = Sites.diagonal(jnp.zeros(N), -100.0 * (jnp.arange(N) < 2))
+        K, Pi = np.asarray(case.structure.dense()), block_diagonal(np.asarray(sites.precision))
+        if np.linalg.slogdet(np.eye(N) + K @ Pi)[0] > 0:
+            assert not case.structure.condition(sites).proper
+
+
+@pytest.mark.parametrize("L", [1, 2, 3])
+@over_structures
+def test_state_admits_what_keeps_it_proper(name, L):
+    case, sites = make(name, L, "indefinite")
+    state = case.structure.condition(sites).state()
+    for n in (1, 4):
+        A = np.asarray(state.marginal(n)[1])
+        bound = 1.0 / np.linalg.eigvalsh(A)[-1]  # Aₙ⁻¹ − c I is positive definite for c below this
+        for factor, admitted in ((0.999, True), (1.001, False)):
+            change = -factor * bound * jnp.eye(L)
+            assert state.admits(n, change) == admitted
+            after = Sites(sites.shift, sites.precision.at[n].add(change))
+            assert case.structure.condition(after).proper == admitted
+
+
+@over_structures
+def test_zero_sites_leave_the_prior(name):
+    case, _ = make(name, 2, "positive")
+    c = case.structure.condition(Sites.zeros(N, 2))
+    assert c.log_det == 0.0
+    assert c.log_partition == 0.0
+    np.testing.assert_array_equal(c.weights, 0.0)
+    np.testing.assert_array_equal(c.mean, 0.0)
+    covariance = c.marginals()[1]
+    close(covariance, np.asarray(case.structure.diagonal())[:, :, None] * np.eye(2))
+    mean, covariance = c.predict(case.cross, case.prior)
+    np.testing.assert_array_equal(mean, 0.0)
+    close(covariance, np.asarray(case.prior)[:, :, None] * np.eye(2))
+
+
+@pytest.mark.parametrize("kind", ["positive", "indefinite"])
+@over_structures
+def test_rows_without_sites_change_nothing(name, kind):
+    """Padding: repeated rows with zero sites leave the evidence alone and get no gradient."""
+    case, sites = make(name, 2, kind)
+    rows = np.r_[np.arange(N), 0, 0, 0]
+    structure = case.structure
+    if isinstance(structure, Dense):
+        padded = Dense(structure.K[:, rows][:, :, rows])
+    else:
+        assert isinstance(structure, LowRank)
+        padded = LowRank(structure.diag[:, rows], structure.basis[:, rows])
+    zeros = Sites.zeros(3, 2)
+    padded_sites = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), sites, zeros)
+    short, long = structure.condition(sites), padded.condition(padded_sites)
+    close(long.log_partition, short.log_partition)
+    close(long.weights[:N], short.weights)
+    np.testing.assert_array_equal(long.weights[N:], 0.0)
+    if isinstance(structure, Dense):
+        return  # copies are correlated with their originals, so entries of K̄ are compared through log_partition only
+    for got, want in zip(jax.tree.leaves(long.adjoint()), jax.tree.leaves(short.adjoint()), strict=True):
+        close(got[:, :N], want)
+        np.testing.assert_array_equal(got[:, N:], 0.0)
+
+
+@over_structures
+def test_maps_over_a_batch(name):
+    """Restarts and folds go through ``vmap``; some members of the batch may be improper."""
+    cases = [make(name, 2, kind) for kind in ("positive", "zeros", "indefinite")]
+    bad = Sites(cases[0][1].shift, -100.0 * cases[0][1].precision)
+    pairs = [(case.structure, sites) for case, sites in cases] + [(cases[0][0].structure, bad)]
+    structures, sites = jax.tree.map(lambda *x: jnp.stack(x), *pairs)
+
+    def run(structure, sites):
+        c = structure.condition(sites)
+        return c.proper, c.log_partition, c.marginals()
+
+    proper, log_z, (_, covariance) = jax.jit(jax.vmap(run))(structures, sites)
+    assert proper.tolist() == [True, True, True, False]
+    for i, pair in enumerate(pairs[:3]):
+        want = reference(*pair)
+        close(log_z[i], want.log_partition)
+        close(covariance[i], blocks_of(want.covariance, 2))

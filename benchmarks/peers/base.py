@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+
 from problems import Array
 
 Record = Callable[[Array], None]

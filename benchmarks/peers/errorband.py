@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from problems import Array, split
 
 from errorband import GPRegressor
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from peers.base import Model, Record
+from problems import Array, split
 
 
 class ExactGP(Model):

@@ -1,8 +1,8 @@
 """GPBoost: `GPModel` with its own L-BFGS, which profiles the noise variance out.
 
 The library gives the evidence but keeps its gradient to itself. A first L-BFGS step of a given length goes along the
-gradient, so the step's direction and the evidence's rise along it tell the gradient; such a fit of one iteration evaluates
-evidence and gradient twice, at the start and at the end of the step, and half its time is the time of one evaluation.
+gradient, so the step's direction and the evidence's rise along it tell the gradient. Such a fit of one iteration
+evaluates evidence and gradient twice, at the start and at the end of the step: half its time is that of one evaluation.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 
 import gpboost
 import numpy as np
-from problems import Array, split
 
 from peers.base import Model, Record
+from problems import Array, split
 
 STEP = 1e-5
 
@@ -34,6 +34,7 @@ class ExactGP(Model):
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         super().__init__(X, y, theta)
         self.gp = gpboost.GPModel(gp_coords=X, cov_function="gaussian_ard", likelihood="gaussian")
+        self.enough: dict[float, int] = {}  # evidence → iterations
 
     def evidence(self, theta: Array) -> float:
         return -self.gp.neg_log_likelihood(cov_pars=theirs(theta), y=self.y)
@@ -65,7 +66,7 @@ class ExactGP(Model):
         return self.optimise(self.theta)  # no way to watch it: see `reach`
 
     def reach(self, evidence: float) -> float | None:
-        """Seconds of the shortest fit that attains the evidence, by bisection in the number of iterations."""
+        """Seconds of the shortest fit that attains the evidence; the first call bisects the number of iterations."""
 
         def attempt(iterations: int) -> tuple[float, bool]:
             begin = time.perf_counter()
@@ -73,18 +74,14 @@ class ExactGP(Model):
             theta = model.optimise(self.theta, maxit=iterations)
             return time.perf_counter() - begin, model.evidence(theta) >= evidence
 
-        low, high = 0, int(self.gp._get_num_optim_iter())
-        best, reached = attempt(high)
-        if not reached:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            seconds, reached = attempt(middle)
-            if reached:
-                best, high = seconds, middle
-            else:
-                low = middle
-        return best
+        if evidence not in self.enough:
+            low, high = 0, int(self.gp._get_num_optim_iter()) + 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if attempt(middle)[1] else (middle, high)
+            self.enough[evidence] = high
+        seconds, reached = attempt(self.enough[evidence])
+        return seconds if reached else None
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         prediction = self.gp.predict(gp_coords_pred=X, predict_var=True, predict_response=True)

@@ -7,9 +7,9 @@ from typing import Any
 import gpflow
 import numpy as np
 import tensorflow as tf
-from problems import Array, split
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
+from problems import Array, split
 
 
 class ExactGP(Model):
@@ -23,7 +23,7 @@ class ExactGP(Model):
         self.variables = [
             p.unconstrained_variable for p in (kernel.lengthscales, kernel.variance, self.gp.likelihood.variance)
         ]
-        self.lower = np.append(np.zeros(theta.size - 1), gpflow.likelihoods.Gaussian.DEFAULT_VARIANCE_LOWER_BOUND)
+        self.lower = np.append(np.zeros(theta.size - 1), self.gp.likelihood.variance_lower_bound)
         self.loss_and_gradient = tf.function(self._loss_and_gradient)
 
     def _loss_and_gradient(self) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import GPy
 import numpy as np
-from problems import Array, split
 
 from peers.base import Model, Record
+from problems import Array, split
 
 
 class Recorded(GPy.models.GPRegression):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import gpytorch
 import numpy as np
 import torch
-from problems import Array, split
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
+from problems import Array
 
 STEPS, RATE = 500, 0.1
 PATIENCE, GAIN = 20, 0.01  # Adam ends once this many steps have gained less than this many nats

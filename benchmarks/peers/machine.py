@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from problems import Array
 
 from peers.base import Model
+from problems import Array
 
 SIDE = 2000
 FLOPS = 2.0 * SIDE**3

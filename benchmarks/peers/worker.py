@@ -35,11 +35,7 @@ class Worker:
 
     def answer(self, request: Request) -> dict[str, Any]:
         task = request["task"]
-        if task in self.peer.MODELS:
-            return self.setup(request)
-        return {"hello": self.hello, "time": self.time, "fit": self.fit, "reach": self.reach, "memory": self.memory}[
-            task
-        ](request)
+        return self.setup(request) if task in self.peer.MODELS else getattr(self, task)(request)
 
     def hello(self, request: Request) -> dict[str, Any]:
         from importlib.metadata import version

@@ -7,12 +7,14 @@ context manager, and the on-disk cache of compiled code is only switched on whil
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from jax.experimental.compilation_cache import compilation_cache
 
 # Chunked work keeps its temporary arrays below this many bytes.
 MEMORY_BUDGET = 256 * 2**20
@@ -34,26 +36,54 @@ def cache_directory() -> Path | None:
     return Path(base) / "errorband" / "compiled"
 
 
+_cache_lock = threading.Lock()
+_cache_blocks = 0  # how many blocks are open, in all threads
+_cache_before: dict[str, Any] = {}  # the user's settings, while one is
+
+
 @contextlib.contextmanager
 def _compile_cache() -> Iterator[None]:
-    """Point JAX's persistent cache at ours, unless the user has one already, for the time of the block."""
+    """Point JAX's persistent cache at ours, unless the user has one already, for the time of the block.
+
+    The settings belong to the whole process: the first block to open makes them, the last to close puts them back.
+    """
+    global _cache_blocks, _cache_before
+    with _cache_lock:
+        if _cache_blocks == 0:
+            ours = _cache_settings()
+            _cache_before = {name: getattr(jax.config, name) for name in ours}
+            _configure_cache(ours)
+        _cache_blocks += 1
+    try:
+        yield
+    finally:
+        with _cache_lock:
+            _cache_blocks -= 1
+            if _cache_blocks == 0:
+                _configure_cache(_cache_before)
+
+
+def _cache_settings() -> dict[str, Any]:
+    """What to tell JAX: nothing if the user has a cache of their own, or if ours is off or cannot be written."""
     directory = cache_directory()
     if directory is None or jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
-        yield
-        return
-    ours = {
+        return {}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {}
+    return {
         "jax_compilation_cache_dir": str(directory),
         "jax_persistent_cache_min_compile_time_secs": 0.0,  # ours are many and small: keep them all
         "jax_persistent_cache_min_entry_size_bytes": 0,
     }
-    before = {name: getattr(jax.config, name) for name in ours}
-    for name, value in ours.items():
+
+
+def _configure_cache(settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
         jax.config.update(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
+    if settings:
+        compilation_cache.reset_cache()  # else JAX keeps the folder it opened first
 
 
 def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,7 +100,7 @@ def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:
 def padded_size(n: int) -> int:
     """Round a number of rows up to one of 16 sizes per octave, so that folds of unequal size share compiled code.
 
-    The rows added are at most a sixteenth of the whole.
+    The rows added are at most a sixteenth of the whole, or fewer than 8 (16 is the smallest size).
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Hyperparameters: where they live, what values they may take, what is believed of them, and the vector of them all.
 
 A kernel, likelihood or mean is a frozen module whose hyperparameters are fields declared with :func:`hyperparameter`,
-which names the *constraint*. A value may be given plainly (``lengthscale=0.3``), left out (``None``: chosen from the data
-at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give it a prior. The optimiser sees one vector of
-unconstrained numbers: :func:`pack` makes it, :func:`unpack` (traceable by JAX) turns it back into a module of plain
-arrays.
+which names the *constraint*. A value may be given plainly (``lengthscale=0.3``), left out (``None``: chosen from the
+data at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give it a prior. The optimiser sees one
+vector of unconstrained numbers: :func:`pack` makes it, :func:`unpack` (traceable by JAX) turns it back into a module of
+plain arrays.
 """
 
 import dataclasses
@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from errorband.priors import Prior
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
-# Unconstrained numbers live in [-LIMIT, LIMIT]: e^±40 is beyond any sensible scale and its square still in range.
+# Logarithms live in [-LIMIT, LIMIT]: e^±40 is beyond any sensible scale and its square still in range.
 LIMIT = 40.0
 
 
@@ -40,45 +42,60 @@ class Real:
         """Whether a value given by the user can be used."""
         return bool(np.all(np.isfinite(value)))
 
+    def inside(self, value):
+        """The value itself where an optimisation can start from it, else one near by that it can start from."""
+        return value
+
     def __str__(self) -> str:
         return "finite"
 
 
 @dataclasses.dataclass(frozen=True)
 class GreaterThan(Real):
-    """Above ``lower``: value = lower + e^raw. ``GreaterThan(0)`` is :data:`POSITIVE`."""
+    """Above ``lower``, or equal to it if not ``strict``: value = lower + e^raw."""
 
     lower: float = 0.0
+    strict: bool = True
 
     def forward(self, raw):
         return self.lower + jnp.exp(raw)
 
     def inverse(self, value):
-        return np.log(value - self.lower)
+        return _log(value - self.lower)
 
     def valid(self, value) -> bool:
-        return super().valid(value) and bool(np.all(np.asarray(value) > self.lower))
+        above = np.greater if self.strict else np.greater_equal
+        return super().valid(value) and bool(np.all(above(value, self.lower)))
+
+    def inside(self, value):
+        return np.where(np.greater(value, self.lower), value, self.lower + (0.1 * abs(self.lower) or 1.0))
 
     def __str__(self) -> str:
-        return f"greater than {self.lower:g}"
+        return f"{'greater than' if self.strict else 'at least'} {self.lower:g}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Interval(Real):
-    """Between two numbers: value = lower + (upper − lower) / (1 + e^−raw)."""
+    """Between two numbers, or equal to one if not ``strict``: value = lower + (upper − lower) / (1 + e^−raw)."""
 
     lower: float
     upper: float
+    strict: bool = True
 
     def forward(self, raw):
-        return self.lower + (self.upper - self.lower) / (1.0 + jnp.exp(-raw))
+        return self.lower + (self.upper - self.lower) * jax.nn.sigmoid(raw)
 
     def inverse(self, value):
-        return np.log(value - self.lower) - np.log(self.upper - value)
+        return np.clip(_log(value - self.lower) - _log(self.upper - value), -LIMIT, LIMIT)
 
     def valid(self, value) -> bool:
-        inside = (np.asarray(value) > self.lower) & (np.asarray(value) < self.upper)
-        return super().valid(value) and bool(np.all(inside))
+        above = np.greater if self.strict else np.greater_equal
+        return super().valid(value) and bool(np.all(above(value, self.lower) & above(self.upper, value)))
+
+    def inside(self, value):
+        width = self.upper - self.lower
+        low, high = self.lower + 0.1 * min(width, abs(self.lower) or width), self.upper - 0.1 * width
+        return np.where(np.less_equal(value, self.lower), low, np.where(np.less(value, self.upper), value, high))
 
     def __str__(self) -> str:
         return f"between {self.lower:g} and {self.upper:g}"
@@ -92,13 +109,19 @@ class Ordered(Real):
         return jnp.cumsum(jnp.concatenate([raw[:1], jnp.exp(raw[1:])]))
 
     def inverse(self, value):
-        return np.concatenate([value[:1], np.log(np.diff(value))])
+        return np.concatenate([value[:1], _log(np.diff(value))])
 
     def valid(self, value) -> bool:
         return super().valid(value) and np.ndim(value) == 1 and bool(np.all(np.diff(value) > 0))
 
     def __str__(self) -> str:
         return "strictly increasing"
+
+
+def _log(value):
+    """Logarithm within [-LIMIT, LIMIT], of zero too: a value may be on its bound."""
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(value), -LIMIT, LIMIT)
 
 
 REAL = Real()
@@ -118,7 +141,7 @@ class Parameter(eqx.Module):
     prior : Prior or None
         Belief about the value. The fit then maximises evidence times prior (MAP).
     bounds : (float or None, float or None)
-        Limits that replace the hyperparameter's own constraint.
+        Limits that replace the hyperparameter's own constraint; None is no limit.
 
     Examples
     --------
@@ -139,35 +162,39 @@ class Parameter(eqx.Module):
         if self.bounds is None:
             return default
         lower, upper = self.bounds
-        if lower is None and upper is None:
-            return REAL
-        if upper is None:
-            return GreaterThan(float(lower))  # pyright: ignore[reportArgumentType]
-        if lower is None:
-            raise ValueError(f"bounds={self.bounds}: give a lower bound too, e.g. bounds=(0, {upper:g}).")
-        return Interval(float(lower), float(upper))
+        lower, upper = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
+        if not lower < upper:
+            raise ValueError(f"bounds={self.bounds}: the lower bound must be below the upper.")
+        if upper < np.inf:
+            if lower == -np.inf:
+                raise ValueError(f"bounds={self.bounds}: give a lower bound too, e.g. bounds=(0, {upper:g}).")
+            return Interval(lower, upper, strict=False)
+        return REAL if lower == -np.inf else GreaterThan(lower, strict=False)
 
     def __repr__(self) -> str:
         text = "None" if self.value is None else format_value(self.value)
+        text += f" in {self.bounds}" if self.bounds else ""
         return text + (f" ~ {self.prior}" if self.prior else "") + (" (fixed)" if self.fixed else "")
 
 
 def _as_value(value: Any) -> Any:
-    """Numbers and lists become float64 arrays; None, Parameter and what JAX passes through stay."""
-    if value is None or isinstance(value, Parameter) or hasattr(value, "aval") or type(value) is object:
+    """Numbers and lists become float64 arrays of their own; None, Parameter and what JAX traces stay."""
+    if value is None or isinstance(value, (Parameter, Tracer)):
         return value
-    if isinstance(value, (int, float, np.ndarray, np.generic, list, tuple)) and not isinstance(value, bool):
-        try:
-            return np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            pass
-        raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
-    return value
+    try:
+        if not isinstance(value, (str, bool)):
+            return np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
 
 
-def hyperparameter(constraint: Real, default: Any = None) -> Any:
-    """Declare a field of a module as a hyperparameter with this constraint."""
-    return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint})
+def hyperparameter(constraint: Real, default: Any = None, ndim: int | None = None) -> Any:
+    """Declare a field of a module as a hyperparameter with this constraint.
+
+    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, None for anything.
+    """
+    return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +237,13 @@ def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT
     return _rebuild(tree, values, (), keep_wrappers=True)
 
 
+def fill(tree: ModuleT, defaults: dict[str, Any]) -> ModuleT:
+    """Copy of a module whose own hyperparameters left at None take these values, moved inside their constraints."""
+    missing = [e for e in entries(tree) if len(e.path) == 1 and e.value is None]
+    values = {e.path: e.constraint.inside(np.asarray(defaults[e.name], dtype=np.float64)) for e in missing}
+    return replace_values(tree, values)
+
+
 def plain(tree: ModuleT) -> ModuleT:
     """Copy of a module in which every :class:`Parameter` is replaced by its value: what the maths works with."""
     return _rebuild(tree, {}, (), keep_wrappers=False)
@@ -241,14 +275,14 @@ def check(tree: eqx.Module) -> None:
     for entry in entries(tree):
         if entry.value is not None and not entry.constraint.valid(entry.value):
             raise ValueError(
-                f"{entry.path[-1]}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
+                f"{entry.name}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
             )
 
 
 def pack(tree: eqx.Module) -> np.ndarray:
     """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
     raw = [np.ravel(e.constraint.inverse(np.asarray(e.value))) for e in entries(tree) if not e.fixed]
-    return np.clip(np.concatenate(raw), -LIMIT, LIMIT) if raw else np.zeros(0)
+    return np.concatenate(raw) if raw else np.zeros(0)
 
 
 def unpack(template: ModuleT, vector: Any) -> ModuleT:
@@ -260,7 +294,7 @@ def unpack(template: ModuleT, vector: Any) -> ModuleT:
             size = int(np.prod(shape, dtype=int))
             values[e.path] = e.constraint.forward(vector[start : start + size].reshape(shape))
             start += size
-    return plain(replace_values(template, values))
+    return _rebuild(template, values, (), keep_wrappers=False)
 
 
 def log_prior(template: eqx.Module, vector: Any) -> Any:
@@ -281,17 +315,27 @@ def vector_names(tree: eqx.Module) -> list[str]:
 
 
 def format_value(value: Any) -> str:
-    """Short text of a value: six digits, long vectors cut."""
+    """Short text of a value: six digits, long vectors cut, of a large matrix the shape only."""
+    if isinstance(value, Tracer):
+        return str(value.aval)
     array = np.asarray(value)
-    if array.dtype == object or not np.issubdtype(array.dtype, np.number):
-        return str(value)
     if array.ndim == 0:
         return f"{float(array):.6g}"
-    return np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=200)
+    if array.ndim > 1 and array.size > 12:
+        return f"<{'×'.join(map(str, array.shape))} array>"
+    return " ".join(np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=200).split())
 
 
 class Printable(eqx.Module):
-    """A module that prints as the call that makes it."""
+    """A module that prints as the call that makes it; its hyperparameters have no more axes than they were declared."""
+
+    def __check_init__(self):
+        for field in dataclasses.fields(self):
+            held, ndim = getattr(self, field.name), field.metadata.get("ndim")
+            value = held.value if isinstance(held, Parameter) else held
+            if ndim is not None and value is not None and np.ndim(value) > ndim:
+                kind = "a number" if ndim == 0 else "a number or a vector"
+                raise ValueError(f"{field.name} of {type(self).__name__} must be {kind}; got shape {np.shape(value)}.")
 
     def __repr__(self) -> str:
         parts = []

@@ -97,6 +97,9 @@ class DensePosterior(Posterior):
         return v, linalg.solve_lower(self.basis_factor, np.asfortranarray(h.T - self.whitened_basis.T @ v))
 
 
+POSTERIORS: dict[str, type[Posterior]] = {cls.__name__: cls for cls in (DensePosterior,)}
+
+
 def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """Clip variances that round-off made negative; anything worse is an error, not a number to hide."""
     worst = float(np.min(variance / np.maximum(prior, np.finfo(float).tiny), initial=0.0))

@@ -5,12 +5,16 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Prior:
     """Density of one hyperparameter. Subclasses give ``log_density`` and ``sample``."""
+
+    def __post_init__(self):
+        for f in dataclasses.fields(self):
+            if f.name != "location" and not getattr(self, f.name) > 0:
+                raise ValueError(f"{f.name} of {type(self).__name__} must be positive; got {getattr(self, f.name)!r}.")
 
     def log_density(self, value):
         """Log density, elementwise."""
@@ -48,7 +52,7 @@ class Gamma(Prior):
     rate: float
 
     def log_density(self, value):
-        constant = self.shape * math.log(self.rate) - gammaln(self.shape)
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         return constant + (self.shape - 1) * jnp.log(value) - self.rate * value
 
     def sample(self, rng, shape=()):
@@ -63,7 +67,7 @@ class InverseGamma(Prior):
     scale: float
 
     def log_density(self, value):
-        constant = self.shape * math.log(self.scale) - gammaln(self.shape)
+        constant = self.shape * math.log(self.scale) - math.lgamma(self.shape)
         return constant - (self.shape + 1) * jnp.log(value) - self.scale / value
 
     def sample(self, rng, shape=()):

@@ -14,6 +14,9 @@ def _double_precision():
         yield
 
 
+condition = jax.jit(lambda K, sites: Dense(K).condition(sites))
+
+
 def smooth_covariance(n, lengthscale):
     x = np.linspace(0.0, 1.0, n)
     return jnp.asarray(np.exp(-0.5 * ((x[:, None] - x) / lengthscale) ** 2))[None]
@@ -26,7 +29,7 @@ def test_small_noise_keeps_its_digits(noise):
     K = smooth_covariance(n, 0.02)  # well conditioned, so that any loss is the formula's own
     y = np.random.default_rng(0).normal(size=n)
     want = np.linalg.solve(np.asarray(K[0]) + noise * np.eye(n), y)
-    c = Dense(K).condition(Sites.diagonal(y / noise, np.full(n, 1.0 / noise)))
+    c = condition(K, Sites.diagonal(y / noise, np.full(n, 1.0 / noise)))
     np.testing.assert_allclose(c.weights[:, 0], want, rtol=1e-11, atol=1e-11 * np.abs(want).max())
 
 
@@ -36,7 +39,7 @@ def test_singular_covariance():
     K = smooth_covariance(n, 5.0)
     K = K.at[:, 1].set(K[:, 0]).at[:, :, 1].set(K[:, :, 0])
     y = np.random.default_rng(1).normal(size=n)
-    c = Dense(K).condition(Sites.diagonal(y / 0.1, np.full(n, 10.0)))
+    c = condition(K, Sites.diagonal(y / 0.1, np.full(n, 10.0)))
     assert c.proper
     want = np.linalg.slogdet(np.asarray(K[0]) / 0.1 + np.eye(n))[1]
     np.testing.assert_allclose(c.log_det, want, rtol=1e-10)
@@ -48,7 +51,7 @@ def test_site_with_a_shift_but_no_precision():
     """exp(b f) alone tilts the prior: h = K b, log Z = ½ bᵀKb."""
     K = smooth_covariance(5, 0.3)
     b = jnp.arange(5.0)
-    c = Dense(K).condition(Sites.diagonal(b, jnp.zeros(5)))
+    c = condition(K, Sites.diagonal(b, jnp.zeros(5)))
     np.testing.assert_allclose(c.mean[:, 0], K[0] @ b, rtol=1e-14)
     np.testing.assert_allclose(c.log_partition, 0.5 * b @ K[0] @ b, rtol=1e-14)
 
@@ -57,26 +60,29 @@ def test_uncoupled_latents_are_separate_problems():
     rng = np.random.default_rng(2)
     K = jnp.concatenate([smooth_covariance(6, 0.1), smooth_covariance(6, 0.4)])
     shift, precision = jnp.asarray(rng.normal(size=(6, 2))), jnp.asarray(rng.uniform(0.1, 2.0, size=(6, 2)))
-    joint = Dense(K).condition(Sites(shift, precision[..., None] * jnp.eye(2)))
-    alone = [Dense(K[l : l + 1]).condition(Sites.diagonal(shift[:, l], precision[:, l])) for l in range(2)]
+    joint = condition(K, Sites(shift, precision[..., None] * jnp.eye(2)))
+    alone = [condition(K[l : l + 1], Sites.diagonal(shift[:, l], precision[:, l])) for l in range(2)]
     np.testing.assert_allclose(joint.log_partition, sum(c.log_partition for c in alone), rtol=1e-12)
     np.testing.assert_allclose(joint.mean, jnp.concatenate([c.mean for c in alone], axis=1), rtol=1e-11)
     np.testing.assert_allclose(joint.adjoint().K, jnp.concatenate([c.adjoint().K for c in alone]), atol=1e-12)
 
 
-def test_positive_sites_take_one_factorisation():
-    """The second Cholesky factorisation is behind a branch that nonnegative sites do not take."""
-    K = smooth_covariance(8, 0.1)
+def test_one_latent_pays_nothing_for_the_general_case():
+    """No eigenvalue problems, and the second factorisation is behind a branch that nonnegative sites do not take."""
     sites = Sites.diagonal(jnp.ones(8), jnp.ones(8))
-    jaxpr = str(jax.make_jaxpr(lambda s: Dense(K).condition(s).log_det)(sites))
-    assert jaxpr.count("cond[") == 1
-    assert "eigh" not in jaxpr
+    jaxpr = jax.make_jaxpr(lambda s: Dense(smooth_covariance(8, 0.1)).condition(s))(sites)
+    assert "eigh" not in str(jaxpr)
+    assert [equation.primitive.name for equation in jaxpr.eqns].count("cond") == 1
+    outside = [str(equation) for equation in jaxpr.eqns if equation.primitive.name != "cond"]
+    assert not any("cholesky" in text for text in outside)
 
 
 def test_single_precision_stays_single():
-    c = Dense(smooth_covariance(5, 0.1).astype(jnp.float32)).condition(
-        Sites.diagonal(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))
-    )
-    assert {leaf.dtype for leaf in jax.tree.leaves((c.mean, c.log_det, c.marginals(), c.adjoint(), c.state()))} == {
-        jnp.dtype("float32")
-    }
+    K = smooth_covariance(5, 0.1).astype(jnp.float32)
+    sites = Sites.diagonal(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))
+
+    def run(K):
+        c = Dense(K).condition(sites)
+        return c.mean, c.log_det, c.marginals(), c.adjoint(), c.state(), c.predict(K, jnp.diagonal(K, 0, 1, 2).T)
+
+    assert {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(run, K))} == {jnp.dtype("float32")}

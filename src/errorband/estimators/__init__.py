@@ -2,4 +2,6 @@
 
 from errorband.estimators.regressor import GPRegressor
 
-__all__ = ["GPRegressor"]
+ESTIMATORS: dict[str, type] = {cls.__name__: cls for cls in (GPRegressor,)}
+
+__all__ = [*ESTIMATORS, "ESTIMATORS"]

@@ -108,9 +108,8 @@ class GaussianProcess(BaseEstimator):
 
     def _evidence_in_data_units(self, objective: EvidenceObjective, theta: np.ndarray, scaling: Scaling) -> float:
         """Density of the targets as given, not as standardised."""
-        without_prior = EvidenceObjective(parameters.plain(objective.model), objective.inference, objective.data)
         _, prior = objective.at(theta)
-        value, _ = without_prior.inference.log_evidence(prior, objective.data, objective.basis)
+        value, _ = objective.inference.log_evidence(prior, objective.data, objective.basis)
         degrees = len(objective.data.y) - objective.basis.shape[1]
         return value - degrees * float(np.log(scaling.y_scale))
 
@@ -151,6 +150,13 @@ class GaussianProcess(BaseEstimator):
         if self.optimizer == "lbfgs":
             return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+
+    # ------------------------------------------------------------------ keeping
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that :func:`errorband.load` reads; no pickle, nothing in it can run."""
+        from errorband.persistence import save
+
+        save(self, path)
 
     # ------------------------------------------------------------------ predicting
     def _inputs(self, X: Any) -> np.ndarray:

@@ -1,12 +1,13 @@
 """The kernel contract, and sums, products and scalings of kernels.
 
-A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Stationary`) that declares its
-hyperparameters and writes ``evaluate``: the covariance of two arrays of inputs, as maths.
+A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Stationary`) that declares
+its hyperparameters and writes ``evaluate``: the covariance of two arrays of inputs, as maths.
 """
 
 import abc
 import dataclasses
 import functools
+import numbers
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.numerics import double_precision
-from errorband.parameters import Parameter, Printable, entries, plain, replace_values
+from errorband.parameters import Printable, check, entries, fill, plain
 
 
 class Kernel(Printable):
@@ -31,7 +32,8 @@ class Kernel(Printable):
     -----
     ``k(X, Z)`` and ``k.diag(X)`` are for people: NumPy in, NumPy float64 out. Library code uses ``gram`` and
     ``gram_diag``, which JAX can trace. Authors of kernels write ``evaluate`` (and ``evaluate_diag`` where there is a
-    cheaper way than the default), which see only the active inputs. ``k + k``, ``k * k`` and ``number * k`` are kernels.
+    cheaper way than the default), which see only the active inputs. ``k + k``, ``k * k`` and ``number * k`` are
+    kernels.
     """
 
     active_dims: tuple[int | str, ...] | None = eqx.field(
@@ -56,7 +58,12 @@ class Kernel(Printable):
         return True
 
     def check_inputs(self, X: np.ndarray) -> None:
-        """Raise ValueError for inputs (active ones) outside the kernel's domain."""
+        """Raise ValueError for (active) inputs outside the kernel's domain; by default, if its vectors do not fit them."""
+        for e in entries(self):
+            if len(e.path) == 1 and np.ndim(e.value) == 1 and len(e.value) not in (1, X.shape[1]):
+                raise ValueError(
+                    f"{e.name} of {type(self).__name__} has {len(e.value)} entries for {X.shape[1]} inputs."
+                )
 
     # ------------------------------------------------------------------ what library code calls
     def gram(self, X: Any, Z: Any) -> Any:
@@ -80,16 +87,17 @@ class Kernel(Printable):
         """The inputs its children see."""
         return self.select(X)
 
+    def child_columns(self, names: Sequence[str] | None, n_features: int) -> tuple[Sequence[str] | None, int]:
+        """Names and number of the inputs its children see, given those of its own active ones."""
+        return names, n_features
+
     def initialised(self, X: np.ndarray, y_variance: float) -> Self:
         """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
-        missing = [e.path[0] for e in entries(self) if len(e.path) == 1 and e.value is None]
         kernel = self
-        if missing:
-            defaults = self.defaults(np.asarray(self.select(X)), y_variance)
-            kernel = replace_values(self, {(name,): np.asarray(defaults[name], float) for name in missing})
+        if any(len(e.path) == 1 and e.value is None for e in entries(self)):
+            kernel = fill(self, self.defaults(np.asarray(self.select(X)), y_variance))
         for name, child in kernel.children().items():
-            ready = child.initialised(np.asarray(kernel.child_inputs(X)), y_variance)
-            kernel = eqx.tree_at(lambda k, name=name: getattr(k, name), kernel, ready, is_leaf=lambda n: n is None)
+            kernel = _with_field(kernel, name, child.initialised(np.asarray(kernel.child_inputs(X)), y_variance))
         return kernel
 
     def with_columns(self, names: Sequence[str] | None, n_features: int) -> Self:
@@ -99,6 +107,7 @@ class Kernel(Printable):
             dims = tuple(_position(d, names, n_features) for d in self.active_dims)
             kernel = _with_field(kernel, "active_dims", dims)
             names, n_features = (None if names is None else [names[d] for d in dims]), len(dims)
+        names, n_features = self.child_columns(names, n_features)
         for name, child in kernel.children().items():
             kernel = _with_field(kernel, name, child.with_columns(names, n_features))
         return kernel
@@ -122,21 +131,26 @@ class Kernel(Printable):
     # ------------------------------------------------------------------ what people call
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Covariance matrix of X with Z (with itself by default), as NumPy float64."""
-        X = _as_inputs(X)
-        Z = X if Z is None else _as_inputs(Z)
+        kernel, X, Z = self._ready(X, X if Z is None else Z)
         with double_precision():
-            return np.asarray(_gram(self._ready(X), X, Z))
+            return np.asarray(_gram(kernel, X, Z))
 
     def diag(self, X: Any) -> np.ndarray:
         """k(x, x) for each row, as NumPy float64."""
-        X = _as_inputs(X)
+        kernel, X = self._ready(X)
         with double_precision():
-            return np.asarray(_gram_diag(self._ready(X), X))
+            return np.asarray(_gram_diag(kernel, X))
 
-    def _ready(self, X: np.ndarray) -> Self:
-        """Plain values; what is still None is set to its default for unit data, so that a bare kernel can be tried."""
-        unit = np.concatenate([np.full((1, X.shape[1]), -1.0), np.full((1, X.shape[1]), 1.0)])
-        return plain(self.initialised(unit, 1.0))
+    def _ready(self, *inputs: Any) -> tuple[Any, ...]:
+        """Checked kernel of plain values, and inputs; what is None gets its default for unit data, to try a kernel."""
+        arrays = [_as_inputs(X) for X in inputs]
+        names, n_features = getattr(inputs[0], "columns", None), arrays[0].shape[1]
+        check(self)
+        unit = np.broadcast_to([[-1.0], [1.0]], (2, n_features))
+        kernel = self.with_columns(None if names is None else list(names), n_features).initialised(unit, 1.0)
+        for X in arrays:
+            kernel.check(X)
+        return plain(kernel), *arrays
 
     def __add__(self, other: Any) -> "Kernel":
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -144,7 +158,7 @@ class Kernel(Printable):
     def __mul__(self, other: Any) -> "Kernel":
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, other) if np.isscalar(other) else NotImplemented
+        return Scaled(self, float(other)) if isinstance(other, numbers.Real) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -173,7 +187,7 @@ class Sum(Kernel):
         return self.left.gram_diag(X) + self.right.gram_diag(X)
 
     def __repr__(self) -> str:
-        return f"{self.left!r} + {self.right!r}"
+        return f"{self.left!r} + {self.right!r}" if self.active_dims is None else super().__repr__()
 
 
 class Product(Kernel):
@@ -188,8 +202,14 @@ class Product(Kernel):
     def evaluate_diag(self, X):
         return self.left.gram_diag(X) * self.right.gram_diag(X)
 
+    def initialised(self, X, y_variance):  # the left factor carries the variance
+        X = np.asarray(self.select(X))
+        kernel = _with_field(self, "left", self.left.initialised(X, y_variance))
+        return _with_field(kernel, "right", self.right.initialised(X, 1.0))
+
     def __repr__(self) -> str:
-        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
+        infix = " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
+        return infix if self.active_dims is None else super().__repr__()
 
 
 class Scaled(Kernel):
@@ -209,22 +229,32 @@ class Scaled(Kernel):
         return self.factor * self.kernel.gram_diag(X)
 
     def __repr__(self) -> str:
-        return f"{self.factor:g} * " + (f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel))
+        infix = f"{self.factor:g} * " + (f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel))
+        return infix if self.active_dims is None else super().__repr__()
 
 
 # ------------------------------------------------------------------------------------------------------ helpers
 @jax.custom_vjp
 def squared_distance(X: Any, Z: Any) -> Any:
-    """‖x − z‖² for all pairs, by one matrix product; no (N, M, D) array in either direction.
+    """‖x − z‖² for all pairs; no (N, M, D) array in either direction.
 
-    The inputs are centred first, and what is left below the rounding error of the product is set to zero, so that
-    equal rows are at distance zero exactly (kernels that are not smooth at zero depend on it).
+    Few inputs are subtracted one by one. For many, one matrix product of the centred inputs is faster, but r² is then
+    exact to ε‖x‖² only, instead of ε²‖x‖². What is below that is set to zero, so that equal rows are at distance zero:
+    kernels that are not smooth at zero depend on it. (Without it the compiler's fused multiply-add would leave ε‖x‖
+    even after x/ℓ − z/ℓ.)
     """
-    centre = jnp.mean(Z, axis=0)
-    X, Z = X - centre, Z - centre
+    d, eps = X.shape[1], jnp.finfo(X.dtype).eps
+    few = d <= 4
+    if not few:
+        X, Z = _centred(X, Z)
     size = jnp.sum(X * X, axis=1)[:, None] + jnp.sum(Z * Z, axis=1)[None, :]
-    r2 = size - 2.0 * X @ Z.T
-    return jnp.where(r2 > 8.0 * jnp.finfo(r2.dtype).eps * size, r2, 0.0)
+    r2 = sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d)) if few else size - 2.0 * X @ Z.T
+    return jnp.where(r2 > (4 * eps**2 if few else (4 + d) * eps) * size, r2, 0.0)
+
+
+def _centred(X, Z):
+    centre = jnp.mean(Z, axis=0)
+    return X - centre, Z - centre
 
 
 def _squared_distance_forward(X, Z):
@@ -232,7 +262,7 @@ def _squared_distance_forward(X, Z):
 
 
 def _squared_distance_backward(inputs, bar):
-    X, Z = inputs
+    X, Z = _centred(*inputs)
     X_bar = 2.0 * (jnp.sum(bar, axis=1)[:, None] * X - bar @ Z)
     Z_bar = 2.0 * (jnp.sum(bar, axis=0)[:, None] * Z - bar.T @ X)
     return X_bar, Z_bar
@@ -259,7 +289,7 @@ def half_range(X: np.ndarray) -> np.ndarray:
 def _as_inputs(X: Any) -> np.ndarray:
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
-        raise ValueError(f"A kernel takes a 2-D array (rows, inputs); got shape {X.shape}. Use X[:, None] for one input.")
+        raise ValueError(f"A kernel takes a 2-D array (rows, inputs), X[:, None] for one input; got shape {X.shape}.")
     return X
 
 
@@ -291,4 +321,4 @@ def _with_field(module: Any, name: str, value: Any) -> Any:
     return copy
 
 
-__all__ = ["Kernel", "Parameter", "Product", "Scaled", "Sum", "by_rows", "half_range", "squared_distance"]
+__all__ = ["Kernel", "Product", "Scaled", "Sum", "by_rows", "half_range", "squared_distance"]

@@ -31,21 +31,22 @@ class Diffusion(Kernel):
     --------
     >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     >>> Diffusion(path, time=1.0, variance=1.0)([[0], [1], [2]]).round(3)
-    array([[0.534, 0.317, 0.149],
+    array([[0.526, 0.317, 0.158],
            [0.317, 0.367, 0.317],
-           [0.149, 0.317, 0.534]])
+           [0.158, 0.317, 0.526]])
     """
 
-    adjacency: np.ndarray = eqx.field(converter=lambda a: a if hasattr(a, "aval") else np.asarray(a, dtype=np.float64))
-    time: Any = hyperparameter(POSITIVE)
-    variance: Any = hyperparameter(POSITIVE)
-    eigenvalues: np.ndarray = eqx.field(init=False, repr=False)
-    eigenvectors: np.ndarray = eqx.field(init=False, repr=False)
+    adjacency: np.ndarray
+    time: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    eigenvalues: np.ndarray = eqx.field(repr=False, kw_only=True)
+    eigenvectors: np.ndarray = eqx.field(repr=False, kw_only=True)
 
-    def __post_init__(self):
-        C = np.asarray(self.adjacency, dtype=np.float64)
+    def __init__(self, adjacency: Any, time: Any = None, variance: Any = None, *, active_dims: Any = None):
+        C = np.array(adjacency, dtype=np.float64)
         if C.ndim != 2 or C.shape[0] != C.shape[1] or not np.allclose(C, C.T) or np.any(C < 0):
             raise ValueError(f"adjacency must be a symmetric, non-negative square matrix; got shape {C.shape}.")
+        self.adjacency, self.time, self.variance, self.active_dims = C, time, variance, active_dims
         self.eigenvalues, self.eigenvectors = np.linalg.eigh(C - np.diag(C.sum(axis=1)))
 
     def evaluate(self, X, Z):

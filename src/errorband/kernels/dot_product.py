@@ -20,7 +20,7 @@ class Constant(Kernel):
            [0.5, 0.5]])
     """
 
-    variance: Any = hyperparameter(POSITIVE)
+    variance: Any = hyperparameter(POSITIVE, ndim=0)
 
     def evaluate(self, X, Z):
         return jnp.broadcast_to(self.variance, (X.shape[0], Z.shape[0]))
@@ -50,7 +50,7 @@ class Linear(Kernel):
     array([[22.]])
     """
 
-    variance: Any = hyperparameter(POSITIVE)
+    variance: Any = hyperparameter(POSITIVE, ndim=1)
 
     def evaluate(self, X, Z):
         return (X * self.variance) @ Z.T
@@ -73,8 +73,8 @@ class Polynomial(Kernel):
     array([[42.25]])
     """
 
-    variance: Any = hyperparameter(POSITIVE)
-    offset: Any = hyperparameter(GreaterThan(0.0))
+    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    offset: Any = hyperparameter(GreaterThan(0.0, strict=False), ndim=0)
     degree: int = eqx.field(default=2, static=True, kw_only=True)
 
     def __check_init__(self):
@@ -115,9 +115,9 @@ class ArcSine(Kernel):
     array([[0.4646]])
     """
 
-    lengthscale: Any = hyperparameter(POSITIVE)
-    bias_lengthscale: Any = hyperparameter(POSITIVE)
-    variance: Any = hyperparameter(POSITIVE)
+    lengthscale: Any = hyperparameter(POSITIVE, ndim=1)
+    bias_lengthscale: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0)
 
     def evaluate(self, X, Z):
         norm = jnp.sqrt(1 + 2 * self._size(X))[:, None] * jnp.sqrt(1 + 2 * self._size(Z))[None, :]

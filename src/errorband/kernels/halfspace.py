@@ -1,10 +1,12 @@
 """The half-space kernel: agreement of random linear classifiers."""
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc
+from scipy.special import beta
 
 from errorband.kernels.base import Kernel, squared_distance
 from errorband.kernels.stationary import safe_sqrt
@@ -19,9 +21,9 @@ class HalfSpace(Kernel):
 
         P = [V(‖x‖/2) + V(‖z‖/2) − 2 V_∩] / V(R),
 
-    V(r) the volume of a ball and V_∩ that of the intersection of the two balls: two caps, through the regularised
-    incomplete beta function, for any number of inputs D. Needs ‖x‖ ≤ R; inputs beyond are moved to the sphere. Since P
-    shrinks like (‖x‖/2R)^D, the kernel is nearly constant when D is large.
+    V(r) the volume of a ball and V_∩ that of the intersection of the two balls: two caps, for any number of inputs D.
+    Needs ‖x‖ ≤ R; inputs beyond are moved to the sphere. Since P shrinks like (‖x‖/2R)^D, the kernel is nearly constant
+    when D is large.
 
     Parameters
     ----------
@@ -38,8 +40,8 @@ class HalfSpace(Kernel):
     array([[1. , 0. , 0.5]])
     """
 
-    radius: Any = hyperparameter(POSITIVE)
-    variance: Any = hyperparameter(POSITIVE)
+    radius: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0)
 
     def evaluate(self, X, Z):
         d = X.shape[1]
@@ -48,6 +50,8 @@ class HalfSpace(Kernel):
         a = 0.5 * safe_sqrt(jnp.sum(X * X, axis=1))[:, None]
         b = 0.5 * safe_sqrt(jnp.sum(Z * Z, axis=1))[None, :]
         c = 0.5 * safe_sqrt(squared_distance(X, Z))
+        if d == 1:
+            return self.variance * (1 - 2 * c)
         same = c <= 1e-12
         safe_c = jnp.where(same, 1.0, c)
         to_plane = (a * a - b * b + safe_c**2) / (2 * safe_c)  # from the centre of the first ball to the common chord
@@ -71,13 +75,21 @@ class HalfSpace(Kernel):
 
 def _cap(r: Any, t: Any, d: int) -> Any:
     """Volume, in units of the unit ball's, of the part of a d-ball of radius r beyond a plane at signed distance t."""
-    r_safe = jnp.where(r > 0, r, 1.0)
-    s = jnp.clip(t / r_safe, -1.0, 1.0)
-    if d == 1:
-        share = 0.5 * (1 - s)
-    else:
-        # Near s = ±1 the derivative of betainc is 0·∞ in d = 2; the cap is empty there to rounding anyway.
-        x = jnp.clip(1 - s * s, 1e-14, 1.0)
-        half = 0.5 * betainc(0.5 * (d + 1), 0.5, jnp.where(s * s > 1e-14, x, 1.0 - 1e-14))
-        share = jnp.where(s >= 0, half, 1 - half)
-    return jnp.where(r > 0, r**d * share, 0.0)
+    share = _cap_share(jnp.clip(t / jnp.where(r > 0, r, 1.0), -1.0, 1.0), d)
+    return r**d * share
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _cap_share(s: Any, d: int) -> Any:
+    """Share of the unit d-ball beyond a plane at s: ½ − J_d(s)/2J_d(1), J_d(s) = ∫₀ˢ (1 − u²)^((d−1)/2) du."""
+    w = 1 - s * s
+    power, J = (jnp.sqrt(w), jnp.arcsin(s)) if d % 2 == 0 else (w, s)  # J_0 or J_1
+    for k in range(2 + d % 2, d + 1, 2):
+        J, power = (s * power + (k - 1) * J) / k, power * w
+    return 0.5 - J / beta(0.5, 0.5 * (d + 1))
+
+
+@_cap_share.defjvp
+def _cap_share_derivative(d, primals, tangents):
+    (s,), (s_dot,) = primals, tangents
+    return _cap_share(s, d), -((1 - s * s) ** (0.5 * (d - 1))) / beta(0.5, 0.5 * (d + 1)) * s_dot

@@ -25,6 +25,8 @@ class Periodic(Stationary):
     period : float, array or None
         Length of the period, one or one per input. None starts at a quarter of the range; give it when you know it,
         the evidence has a local optimum at every multiple.
+    ard : bool
+        With None: one length-scale and period per input (default) or a single one.
     active_dims : sequence of int or str, optional
         Inputs the kernel looks at.
 
@@ -34,7 +36,7 @@ class Periodic(Stationary):
     array([[0.1353, 1.    ]])
     """
 
-    period: Any = hyperparameter(POSITIVE)
+    period: Any = hyperparameter(POSITIVE, ndim=1)
 
     def profile(self, r2):
         return jnp.exp(-0.5 * r2)
@@ -47,17 +49,20 @@ class Periodic(Stationary):
         return jnp.concatenate([jnp.cos(angle) / self.lengthscale, jnp.sin(angle) / self.lengthscale], axis=1)
 
     def defaults(self, X, y_variance):
-        return {"lengthscale": np.ones(X.shape[1]), "variance": y_variance, "period": 0.5 * half_range(X)}
+        period = 0.5 * half_range(X)
+        if not self.ard:
+            period = np.mean(period)
+        return {"lengthscale": np.ones_like(period), "variance": y_variance, "period": period}
 
     def sample_spectrum(self, random_state, n, n_features):
-        # exp(−2 sin²(θ/2)/ℓ²) = Σ_j e^−a I_j(a) cos jθ over all integers j, a = 1/ℓ²: harmonics j of 1/p, one per input.
+        # exp(−2 sin²(θ/2)/ℓ²) = Σ_j e^−a I_j(a) cos jθ over all integers j, a = 1/ℓ²: harmonics of 1/p in each input.
         rng = np.random.default_rng(random_state)
         k = plain(self)
         scale = np.broadcast_to(1.0 if k.lengthscale is None else k.lengthscale, (n_features,))
         period = np.broadcast_to(1.0 if k.period is None else k.period, (n_features,))
         columns = []
         for ell, p in zip(scale, period, strict=True):
-            order = np.arange(int(20 + 20 / ell + 4 / ell**2))
+            order = np.arange(int(20 + 20 / ell))  # the standard deviation of j is 1/ℓ
             weight = np.where(order == 0, 1, 2) * ive(order, 1 / ell**2)
             columns.append(2 * np.pi / p * rng.choice(order, size=n, p=weight / weight.sum()) * rng.choice([-1, 1], n))
         return np.stack(columns, axis=1)

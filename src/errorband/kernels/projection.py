@@ -39,7 +39,7 @@ class Projection(Kernel):
     matrix: Any = hyperparameter(REAL)
 
     def __check_init__(self):
-        value = self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
+        value = self._given()
         if value is not None and (np.ndim(value) != 2 or np.shape(value)[1] != self.rank):
             raise ValueError(f"matrix must have shape (inputs, {self.rank}); got {np.shape(value)}.")
 
@@ -50,12 +50,19 @@ class Projection(Kernel):
         return self.kernel.gram_diag(X @ self.matrix)
 
     def child_inputs(self, X):
-        matrix = self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
-        return self.select(X) @ matrix
+        X, matrix = self.select(X), self._given()
+        return X @ (self.defaults(np.asarray(X), 1.0)["matrix"] if matrix is None else matrix)
 
-    def with_columns(self, names, n_features):
-        own = super().with_columns(names, n_features)
-        return eqx.tree_at(lambda k: k.kernel, own, self.kernel.with_columns(None, self.rank))
+    def child_columns(self, names, n_features):
+        return None, self.rank
+
+    def check_inputs(self, X):
+        matrix = self._given()
+        if matrix is not None and len(matrix) != X.shape[1]:
+            raise ValueError(f"matrix of Projection has {len(matrix)} rows for {X.shape[1]} inputs.")
+
+    def _given(self):
+        return self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
 
     def raw_columns(self, n_features):
         return np.zeros(n_features, bool)

@@ -52,8 +52,8 @@ class Structure(eqx.Module):
 class Conditioned(eqx.Module):
     """The posterior q(f) = N(h, A), A = (K⁻¹ + Π)⁻¹, from a structure and sites.
 
-    If it is not proper (K⁻¹ + Π is not positive definite) then ``proper`` is False, ``log_det`` is NaN and the rest means
-    nothing; no exception is raised, so that an inference rule can damp its step and try again.
+    If it is not proper (K⁻¹ + Π is not positive definite) then ``proper`` is False, ``log_det`` is not finite and the
+    rest means nothing; no exception is raised, so that an inference rule can damp its step and try again.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Conditioned(eqx.Module):
 
     @property
     def log_partition(self) -> Array:
-        """log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
+        """The constant log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
         return 0.5 * jnp.vdot(self.sites.shift, self.mean) - 0.5 * self.log_det
 
     @abc.abstractmethod

@@ -36,7 +36,7 @@ class Dense(Structure):
 
     def dense(self) -> Array:
         size = self.n_data * self.n_latents
-        return jnp.einsum("lnm,lk->nlmk", self.K, jnp.eye(self.n_latents)).reshape(size, size)
+        return jnp.einsum("lnm,lk->nlmk", self.K, jnp.eye(self.n_latents, dtype=self.K.dtype)).reshape(size, size)
 
     def matvec(self, x: Array) -> Array:
         return jnp.einsum("lnm,ml->nl", self.K, x)

@@ -38,8 +38,9 @@ class LowRank(Structure):
 
     def dense(self) -> Array:
         L, N, _ = self.basis.shape
-        K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N)
-        return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L)).reshape(N * L, N * L)
+        dtype = self.basis.dtype
+        K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N, dtype=dtype)
+        return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=dtype)).reshape(N * L, N * L)
 
     def matvec(self, x: Array) -> Array:
         return self.diag.T * x + _basis_times(self.basis, _basis_adjoint(self.basis, x))

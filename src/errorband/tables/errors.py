@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
-__all__ = ["TableError", "closest_names", "count_of", "show_cell", "show_names"]
+__all__ = ["TableError", "closest_names", "count_of", "refuse_repeats", "show_cell", "show_names"]
 
 
 class TableError(ValueError):
@@ -73,3 +74,19 @@ def closest_names(name: str, available: Sequence[str], limit: int = 3) -> list[s
         folded.setdefault(candidate.strip().casefold(), candidate)
     found = difflib.get_close_matches(name.strip().casefold(), list(folded), n=limit, cutoff=0.6)
     return [folded[match] for match in found]
+
+
+def refuse_repeats(names: Sequence[str], where: str) -> None:
+    """Raise an error if a name occurs twice.
+
+    Examples
+    --------
+    >>> refuse_repeats(["a", "b", "a"], "The table")
+    Traceback (most recent call last):
+    ...
+    errorband.tables.errors.TableError: The table repeats the name 'a', so give each column its own name.
+    """
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        noun = "name" if len(repeated) == 1 else "names"
+        raise TableError(f"{where} repeats the {noun} {show_names(repeated)}, so give each column its own name.")

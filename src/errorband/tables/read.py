@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import sys
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -18,7 +19,7 @@ from typing import IO, Any, cast
 
 import pandas as pd
 
-from errorband.tables.errors import TableError, closest_names, count_of, show_cell, show_names
+from errorband.tables.errors import TableError, closest_names, count_of, refuse_repeats, show_cell, show_names
 
 __all__ = ["read_table", "require_column", "write_table"]
 
@@ -28,8 +29,10 @@ _MISSING_CELLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r'"(?:[^"]|"")*"[^ \t\r\n]*|[^" \t\r\n][^ \t\r\n]*')
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_DECIMAL_COMMA = re.compile(rb'[;"\r\n] *[+-]?\d+,\d+(?= *(?:[;"\r\n]|\Z))')
-_DECIMAL_POINT = re.compile(rb'[;"\r\n] *[+-]?\d+\.\d+(?= *(?:[;"\r\n]|\Z))')
+_DECIMAL_COMMA = re.compile(rb'[;"\r\n] *[+-]?\d+,\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\r\n]|\Z))')
+_DECIMAL_POINT = re.compile(rb'[;"\r\n] *[+-]?\d+\.\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\r\n]|\Z))')
+_PANDAS_VERSION = tuple(int(part) for part in pd.__version__.split(".")[:2])
+_EXACT_FLOATS: dict[str, Any] = {} if _PANDAS_VERSION >= (3, 1) else {"float_precision": "round_trip"}
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 200
 
 
@@ -147,9 +150,7 @@ def _check_header(names: Sequence[str], label: str, max_columns: int) -> None:
             f"The table in {label} has {count_of(len(names), 'column')} where at most {max_columns:,} are allowed, "
             "so remove columns or check the delimiter."
         )
-    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if repeated:
-        raise TableError(f"The header of {label} repeats {show_names(repeated)}, so give each column its own name.")
+    refuse_repeats(names, f"The header of {label}")
 
 
 def _no_rows(label: str) -> TableError:
@@ -257,24 +258,26 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
             notices.append(f"Commas in numbers of {label} were read as decimal commas.")
     try:
         header, nameless, n_rows = _scan(_records(data, encoding, delimiter), label, max_columns, delimiter)
-        frame = pd.read_csv(
-            io.BytesIO(data),
-            sep=delimiter,
-            names=header,
-            header=0,
-            index_col=False,
-            encoding=encoding,
-            decimal=decimal,
-            dtype=cast(Any, dict.fromkeys(text_columns, str)),
-            skipinitialspace=True,
-            float_precision="round_trip",
-            low_memory=False,
-            keep_default_na=False,
-            na_values=_MISSING_CELLS,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # it tells of cells that would be lost
+            frame = pd.read_csv(
+                io.BytesIO(data),
+                sep=delimiter,
+                names=header,
+                header=0,
+                index_col=False,
+                encoding=encoding,
+                decimal=decimal,
+                dtype=cast(Any, dict.fromkeys(text_columns, str)),
+                skipinitialspace=True,
+                low_memory=False,
+                keep_default_na=False,
+                na_values=_MISSING_CELLS,
+                **_EXACT_FLOATS,
+            )
     except TableError:
         raise
-    except (csv.Error, ValueError, OverflowError) as error:
+    except (csv.Error, ValueError, OverflowError, pd.errors.ParserWarning) as error:
         raise TableError(
             f"The table in {label} cannot be split into rows and cells, so check that every quote is closed."
         ) from error
@@ -282,7 +285,7 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
         raise TableError(f"The quotes in {label} can be read in two ways, so put quotes around whole cells only.")
     if all(_NUMBER.fullmatch(name) for name in header):
         notices.append(f"The first line of {label} was taken as the header although it holds only numbers.")
-    frame = frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
+    frame = frame.drop(columns=[name for name in nameless if not frame[name].count()])
     kept = [name for name in nameless if name in frame]
     if kept:
         notices.append(f"Columns of {label} without a name were called {show_names(kept)}.")

@@ -1,0 +1,256 @@
+"""What is measured. A suite takes the options and returns raw numbers and the body of its page."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import problems
+from harness import MACHINE, OURS, PeerError, Team, Worker, label, settle
+from peers.machine import FLOPS, SIDE
+
+Result = tuple[dict[str, Any], str]
+TOLERANCE = 1e-5
+
+
+def exact(options: argparse.Namespace) -> Result:
+    """One evaluation of the evidence and its gradient of exact ARD-SE regression, and its peak memory."""
+    d, seed = options.inputs, options.seed
+    raw: dict[str, Any] = {"sizes": {}, "memory": {}}
+    body: list[str] = []
+    with Team((*options.peers, MACHINE)) as team:
+        for n in options.sizes:
+            print(f"N = {n}", flush=True)
+            X, y, _, _ = problems.data(n, d, seed)
+            value, gradient = problems.reference(X, y, problems.parameters(d))
+            checks = {p: _check(team.ask(p, "exact", N=n, D=d, seed=seed), value, gradient) for p in options.peers}
+            team.ask(MACHINE, "exact", N=n, D=d, seed=seed)
+            seconds = _interleaved(team, options.rounds, options.seconds)
+            raw["sizes"][n] = {"checks": checks, "seconds": seconds}
+            body += [f"## N = {n}, D = {d}", "", _exact_table(options.peers, team, checks, seconds, n), ""]
+        raw |= {"versions": team.versions, "failures": team.failures}
+    n, d = options.memory_size, options.memory_inputs
+    print(f"memory at N = {n}, D = {d}", flush=True)
+    for peer in options.peers:
+        raw["memory"][peer] = _memory(peer, n, d, seed)
+    rows = [[label(p), b if isinstance(b, str) else f"{b / (8 * n * n):.1f}"] for p, b in raw["memory"].items()]
+    body += [
+        f"## Peak memory, N = {n}, D = {d}",
+        "",
+        "In copies of K (N² numbers of 8 bytes), above what import, data and a 50-point warm-up take.",
+        "",
+        _table(["library", "copies of K"], rows),
+    ]
+    return raw, "\n".join(body)
+
+
+def exact_fit(options: argparse.Namespace) -> Result:
+    """Fits by every library's standard optimiser from one start: how soon, how high, and how good on test points."""
+    n, d, seed = options.fit_size, options.inputs, options.seed
+    request = {"model": "exact", "N": n, "D": d, "seed": seed, "N_test": options.test_size}
+    X, y, _, y_test = problems.data(n, d, seed, options.test_size)
+    fits: dict[str, list[dict[str, Any]]] = {p: [] for p in options.peers}
+    with Team(options.peers) as team:
+        for r, peer in team.turns(options.rounds):
+            print(f"round {r + 1}: {label(peer)}", flush=True)
+            settle()
+            if fit := team.ask(peer, "fit", **request):
+                fits[peer].append(fit)
+        finals = {p: _evidence(X, y, f[-1]["theta"]) for p, f in fits.items() if f}
+        if not finals:
+            return {"failures": team.failures}, _table(["library", "result"], _failed(options.peers, team))
+        goal = max(finals.values()) - options.nats
+        reached = {p: _reached(team, p, f, X, y, goal) for p, f in fits.items() if f}
+        rows = []
+        for peer in options.peers:
+            if not fits[peer]:
+                rows.append([label(peer), team.failures.get(peer, "failed"), *[""] * 5])
+                continue
+            first, *later = reached[peer]
+            error = y_test - np.array(fits[peer][-1]["mean"])
+            variance = np.array(fits[peer][-1]["variance"])
+            nlpd = float(np.mean(0.5 * np.log(2.0 * math.pi * variance) + 0.5 * error**2 / variance))
+            rows.append(
+                [
+                    label(peer),
+                    "never" if first is None else f"{first:.2f}",
+                    _spread([s for s in later if s is not None], "{:.2f}") if first is not None else "never",
+                    _spread([f["fit"] for f in fits[peer]], "{:.2f}"),
+                    f"{finals[peer]:.3f}",
+                    f"{math.sqrt(np.mean(error**2)):.4f}",
+                    f"{nlpd:.4f}",
+                ]
+            )
+        raw = {"fits": fits, "finals": finals, "goal": goal, "reached": reached}
+        raw |= {"versions": team.versions, "failures": team.failures}
+    header = ["library", "first fit (s)", "later fits (s)", "whole fit (s)", "log evidence", "test RMSE", "test NLPD"]
+    text = (
+        f"N = {n}, D = {d}, {options.test_size} test points. Seconds (construction and compilation included) until the "
+        f"evidence is first within {options.nats:g} nat of {goal + options.nats:.3f}, the best final one; every "
+        "evidence is recomputed from the parameters by the NumPy reference.\n\n"
+    )
+    return raw, text + _table(header, rows)
+
+
+def first_use(options: argparse.Namespace) -> Result:
+    """Import, first fit and first prediction in fresh processes; for errorband with an empty and with a warm cache."""
+    request = {"model": "exact", "N": options.first_size, "D": options.inputs, "seed": options.seed, "N_test": 500}
+    runs: dict[str, list[dict[str, float]]] = {}
+    failures: dict[str, str] = {}
+    versions: dict[str, dict[str, str]] = {}
+    for peer in options.peers:
+        try:
+            with Worker(peer) as worker:  # not counted: reads the files from disk once
+                versions[peer] = worker.ask("hello")["versions"]
+        except PeerError as error:
+            failures[label(peer)] = str(error)
+    for r in range(options.rounds):
+        for peer in versions:
+            print(f"round {r + 1}: {label(peer)}", flush=True)
+            with tempfile.TemporaryDirectory() as cache:
+                for name in (f"{OURS}, empty cache", f"{OURS}, warm cache") if peer == OURS else (label(peer),):
+                    settle()
+                    try:
+                        with Worker(peer, {"ERRORBAND_CACHE_DIR": cache}) as worker:
+                            answer = worker.ask("fit", **request)
+                        runs.setdefault(name, []).append({k: answer[k] for k in ("import", "fit", "predict")})
+                    except PeerError as error:
+                        failures[name] = str(error)
+    rows = [
+        [
+            name,
+            *(_spread([t[k] for t in times], "{:.2f}") for k in ("import", "fit", "predict")),
+            f"{statistics.median(sum(t.values()) for t in times):.2f}",
+        ]
+        for name, times in runs.items()
+    ]
+    rows += [[name, reason, "", "", ""] for name, reason in failures.items()]
+    text = f"N = {options.first_size}, D = {options.inputs}, 500 test points; a new process for every run.\n\n"
+    raw = {"runs": runs, "failures": failures, "versions": versions}
+    return raw, text + _table(["library", "import (s)", "first fit (s)", "first predict (s)", "sum (s)"], rows)
+
+
+SUITES: dict[str, Callable[[argparse.Namespace], Result]] = {
+    "exact": exact,
+    "exact-fit": exact_fit,
+    "first-use": first_use,
+}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Measuring
+
+
+def _check(answer: dict[str, Any] | None, value: float, gradient: problems.Array) -> dict[str, Any] | None:
+    """How far a library's evidence and gradient are from the reference, relative to it."""
+    if answer is None:
+        return None
+    evidence_error = abs(answer["evidence"] - value) / abs(value)
+    gradient_error = float(np.linalg.norm(np.array(answer["gradient"]) - gradient) / np.linalg.norm(gradient))
+    agrees = evidence_error <= TOLERANCE and gradient_error <= TOLERANCE
+    return {"evidence": evidence_error, "gradient": gradient_error, "agrees": agrees}
+
+
+def _interleaved(team: Team, rounds: int, target: float) -> dict[str, list[float]]:
+    """Seconds of every evaluation, the peers taking turns for about `target` seconds each."""
+    repeats: dict[str, int] = {}
+    for peer in list(team.workers):
+        if warm := team.ask(peer, "time", repeats=2):  # not counted
+            repeats[peer] = max(1, min(100, round(target / max(warm["seconds"][-1], 1e-9))))
+    seconds: dict[str, list[float]] = {p: [] for p in repeats}
+    for _, peer in team.turns(rounds):
+        settle()
+        if answer := team.ask(peer, "time", repeats=repeats[peer]):
+            seconds[peer] += answer["seconds"]
+    return seconds
+
+
+def _memory(peer: str, n: int, d: int, seed: int) -> int | str:
+    try:
+        with Worker(peer) as worker:
+            return worker.ask("memory", model="exact", N=n, D=d, seed=seed)["bytes"]
+    except PeerError as error:
+        return str(error)
+
+
+def _evidence(X: problems.Array, y: problems.Array, theta: Sequence[float]) -> float:
+    """The reference's evidence, or minus infinity where an optimiser strayed into parameters without one."""
+    try:
+        with np.errstate(all="ignore"):
+            value = problems.reference(X, y, np.array(theta), gradient=False)[0]
+    except np.linalg.LinAlgError:
+        return -math.inf
+    return value if math.isfinite(value) else -math.inf
+
+
+def _reached(
+    team: Team, peer: str, fits: list[dict[str, Any]], X: problems.Array, y: problems.Array, goal: float
+) -> list[float | None]:
+    """Seconds until the goal in every fit; a library that shows no path is asked to find them out by itself."""
+    times: list[float | None] = []
+    for fit in fits:
+        if fit["path"]:
+            times.append(next((t for t, theta in fit["path"] if _evidence(X, y, theta) >= goal), None))
+        else:
+            answer = team.ask(peer, "reach", evidence=goal)
+            times.append(answer["seconds"] if answer else None)
+    return times
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables
+
+
+def _exact_table(
+    peers: Iterable[str], team: Team, checks: dict[str, Any], seconds: dict[str, list[float]], n: int
+) -> str:
+    medians = {p: statistics.median(s) for p, s in seconds.items() if s}
+    product = 2.0 * n**3 * medians[MACHINE] / FLOPS if MACHINE in medians else math.nan
+    rows = []
+    for peer in peers:
+        if peer not in medians:
+            rows.append([label(peer), team.failures.get(peer, "failed"), "", "", "", ""])
+            continue
+        check = checks[peer]
+        verdict = "yes" if check["agrees"] else f"**NO**: {check['evidence']:.0e}, {check['gradient']:.0e}"
+        rows.append(
+            [
+                label(peer),
+                verdict,
+                f"{1e3 * medians[peer]:.3g}",
+                f"{1e3 * min(seconds[peer]):.3g} .. {1e3 * max(seconds[peer]):.3g}",
+                f"{medians[peer] / medians[OURS]:.2f}" if OURS in medians else "–",
+                f"{medians[peer] / product:.2f}",
+            ]
+        )
+    header = ["library", "agrees", "median (ms)", "min .. max (ms)", f"× {OURS}", "N³ products"]
+    return _table(header, rows) + f"\n\nMatrix product of side {SIDE}: {_gflops(seconds.get(MACHINE, []))}."
+
+
+def _gflops(seconds: Sequence[float]) -> str:
+    if not seconds:
+        return "not measured"
+    speeds = sorted(FLOPS / s / 1e9 for s in seconds)
+    return f"{statistics.median(speeds):.1f} GFlop/s ({speeds[0]:.1f} .. {speeds[-1]:.1f})"
+
+
+def _failed(peers: Iterable[str], team: Team) -> list[list[str]]:
+    return [[label(p), team.failures.get(p, "failed")] for p in peers]
+
+
+def _spread(values: Sequence[float], form: str) -> str:
+    if not values:
+        return "–"
+    middle = form.format(statistics.median(values))
+    return middle if len(values) == 1 else f"{middle} ({form.format(min(values))} .. {form.format(max(values))})"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *([c.replace("|", "\\|") for c in r] for r in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

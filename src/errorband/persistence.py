@@ -1,0 +1,228 @@
+"""Models as files: a zip of one JSON document and plain arrays, with nothing in it that could run.
+
+    model.eb
+      model.json      {"format": "errorband", "version": 1, "estimator": …, "checksums": …}
+      model.sha256    checksum of model.json, which holds those of the arrays
+      arrays/0.npy …  float64 arrays, read with allow_pickle=False
+
+Objects are written as the name of a class and its fields, and only classes of the tables below are ever made when
+reading. Register a kernel of your own (``KERNELS["Mine"] = Mine``) before saving or loading a model that uses it.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from errorband import __version__
+from errorband.approximations import APPROXIMATIONS
+from errorband.estimators import ESTIMATORS
+from errorband.estimators.scaling import Scaling
+from errorband.inference import INFERENCES, TrainingData
+from errorband.kernels import KERNELS
+from errorband.likelihoods import LIKELIHOODS
+from errorband.means import MEANS
+from errorband.optimise import LBFGS, FitResult
+from errorband.parameters import Parameter
+from errorband.posterior import POSTERIORS
+from errorband.priors import PRIORS
+
+FORMAT, VERSION = "errorband", 1
+MAX_BYTES = 64 * 2**30  # more than any model of ours; a file that unpacks to more was not written by us
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model this version can read."""
+
+
+def _tables() -> dict[str, dict[str, type]]:
+    """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
+    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, LBFGS)}
+    return {
+        "kernel": KERNELS,
+        "likelihood": LIKELIHOODS,
+        "mean": {cls.__name__: cls for cls in MEANS.values()},
+        "approximation": APPROXIMATIONS,
+        "inference": INFERENCES,
+        "posterior": POSTERIORS,
+        "prior": PRIORS,
+        "part": parts,
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- writing
+def save(estimator: Any, path: str | os.PathLike) -> None:
+    """Write a fitted estimator to a file; an interrupted write leaves what was there before."""
+    if not hasattr(estimator, "posterior_"):
+        raise ModelFileError(f"Fit the {type(estimator).__name__} before saving it.")
+    arrays: list[np.ndarray] = []
+    params = {name: _encode(value, arrays, name) for name, value in estimator.get_params(deep=False).items()}
+    fitted = {name: _encode(value, arrays, name) for name, value in vars(estimator).items() if name not in params}
+    blobs = [_array_bytes(a) for a in arrays]
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "errorband": __version__,
+        "estimator": type(estimator).__name__,
+        "params": params,
+        "fitted": fitted,
+        "checksums": [hashlib.sha256(b).hexdigest() for b in blobs],
+    }
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        text = json.dumps(document).encode()
+        archive.writestr("model.json", text)
+        archive.writestr("model.sha256", hashlib.sha256(text).hexdigest())
+        for i, blob in enumerate(blobs):
+            archive.writestr(f"arrays/{i}.npy", blob)
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike) -> Iterator[io.BufferedWriter]:
+    """Write to a temporary file beside ``path`` and put it in place only when complete and on disk."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _array_bytes(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    """JSON of a value; arrays go to the list and leave their position."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return {"float": float(value).hex()}
+    if isinstance(value, (tuple, list)):
+        return {"tuple" if isinstance(value, tuple) else "list": [_encode(v, arrays, where) for v in value]}
+    if isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(v, str) for v in value.flat):
+        return {"strings": value.tolist()}
+    if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise ModelFileError(f"{where} holds an array of {array.dtype}, which cannot be saved.")
+        arrays.append(array)
+        return {"array": len(arrays) - 1}
+    for table, classes in _tables().items():
+        if classes.get(type(value).__name__) is type(value):
+            fields = {
+                f.name: _encode(getattr(value, f.name), arrays, f"{where}.{f.name}")
+                for f in dataclasses.fields(value)
+                if hasattr(value, f.name)
+            }
+            return {"table": table, "class": type(value).__name__, "fields": fields}
+    raise ModelFileError(
+        f"{where} is a {type(value).__name__}, which errorband does not know how to save. Register a class of your own, "
+        f"e.g. errorband.kernels.KERNELS['{type(value).__name__}'] = {type(value).__name__}; use pickle otherwise."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+def load(path: str | os.PathLike) -> Any:
+    """Read a fitted estimator from a file written by ``save``. Nothing in the file is executed.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is truncated, altered, of another kind or of a newer version.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no model file at {path}.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = _member(archive, "model.json")
+            document = json.loads(text)
+            _check_header(document, path)
+            if hashlib.sha256(text).hexdigest().encode() != _member(archive, "model.sha256"):
+                raise ModelFileError(f"{path} is damaged or was altered: model.json does not match its checksum.")
+            arrays = [_read_array(archive, i, digest, path) for i, digest in enumerate(document["checksums"])]
+        estimator = ESTIMATORS[document["estimator"]](**_decode_dict(document["params"], arrays))
+        vars(estimator).update(_decode_dict(document["fitted"], arrays))
+        return estimator
+    except ModelFileError:
+        raise
+    except zipfile.BadZipFile as error:
+        raise ModelFileError(f"{path} is not an errorband model, or it was cut short: {error}.") from error
+    except Exception as error:  # whatever a strange file provokes is the file's fault: say so
+        raise ModelFileError(f"{path} is damaged or was altered: {type(error).__name__}: {error}.") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Contents of an entry, if it has the size it claims."""
+    if archive.getinfo(name).file_size > MAX_BYTES:
+        raise ModelFileError(f"The entry {name} claims an implausible size.")
+    return archive.read(name)
+
+
+def _check_header(document: Any, path: Path) -> None:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a zip file but not an errorband model.")
+    if document.get("version") != VERSION:
+        raise ModelFileError(
+            f"{path} was written in version {document.get('version')} of the format by errorband "
+            f"{document.get('errorband')}; this is errorband {__version__}, which reads version {VERSION}. Upgrade errorband."
+        )
+    if document.get("estimator") not in ESTIMATORS:
+        raise ModelFileError(f"{path} holds a {document.get('estimator')!r}, which is not an estimator of errorband.")
+
+
+def _read_array(archive: zipfile.ZipFile, i: int, digest: str, path: Path) -> np.ndarray:
+    blob = _member(archive, f"arrays/{i}.npy")
+    if hashlib.sha256(blob).hexdigest() != digest:
+        raise ModelFileError(f"{path} is damaged or was altered: array {i} does not match its checksum.")
+    return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
+
+
+def _decode_dict(encoded: dict[str, Any], arrays: list[np.ndarray]) -> dict[str, Any]:
+    return {name: _decode(value, arrays) for name, value in encoded.items()}
+
+
+def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    if "float" in encoded:
+        return float.fromhex(encoded["float"])
+    if "array" in encoded:
+        return arrays[encoded["array"]]
+    if "strings" in encoded:
+        return np.asarray(encoded["strings"], dtype=object)
+    if "tuple" in encoded:
+        return tuple(_decode(v, arrays) for v in encoded["tuple"])
+    if "list" in encoded:
+        return [_decode(v, arrays) for v in encoded["list"]]
+    cls = _tables()[encoded["table"]].get(encoded["class"])
+    if cls is None:
+        raise ModelFileError(f"The file uses {encoded['class']!r}, which is not a registered {encoded['table']}.")
+    known = {f.name for f in dataclasses.fields(cls)}
+    if not set(encoded["fields"]) <= known:
+        raise ModelFileError(f"The file gives {encoded['class']} fields it does not have.")
+    fields = _decode_dict(encoded["fields"], arrays)
+    if not issubclass(cls, eqx.Module):
+        return cls(**fields)
+    module = object.__new__(cls)  # frozen modules: set the fields, run no constructor
+    for name, value in fields.items():
+        object.__setattr__(module, name, value)
+    return module

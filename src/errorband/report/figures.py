@@ -1,0 +1,257 @@
+"""The plots of a report as Plotly figures: plain dictionaries, drawn by the page's script.
+
+Colours are names of CSS variables, ``@model`` or with an opacity ``@model/0.2``; the script puts in the values of the
+light, dark or print theme. Names of columns are escaped, because Plotly reads a little HTML in its labels.
+"""
+
+import dataclasses
+import html
+from typing import Any
+
+import numpy as np
+
+from errorband.effects import PartialDependence
+from errorband.report.build import Calibration, Curve, HeldOut, Map
+from errorband.report.text import count, listing, number, percent, shorten
+
+# Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
+_CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
+DOT = {"size": 6, "color": "@model", "opacity": 0.75}
+BANDS = ((0.95, 0.14), (0.8, 0.18), (0.5, 0.26))  # level and opacity: the inner bands lie on the outer ones
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A Plotly figure, what it shows in words for those who do not see it, and its height in pixels."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    alt: str
+    height: int = 340
+
+
+def label(name: str, most: int = 28) -> str:
+    """A column name fit for a Plotly label."""
+    return html.escape(shorten(name, most), quote=False)
+
+
+def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
+    """What all plots share; ``x`` and ``y`` are axis titles, already escaped. ``more`` is merged in."""
+    base: dict[str, Any] = {
+        "margin": {"l": 60, "r": 14, "t": 14, "b": 48},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "@ink", "size": 13, "family": "system-ui, sans-serif"},
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": "@surface", "bordercolor": "@line", "font": {"color": "@ink"}, "align": "left"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        "showlegend": False,
+        "xaxis": _axis(x),
+        "yaxis": _axis(y),
+    }
+    for key, value in more.items():
+        base[key] = base[key] | value if isinstance(value, dict) and isinstance(base.get(key), dict) else value
+    return base
+
+
+def _axis(title: str) -> dict[str, Any]:
+    return {
+        "title": {"text": title, "standoff": 10},
+        "gridcolor": "@grid",
+        "linecolor": "@line",
+        "showline": True,
+        "zeroline": False,
+        "automargin": True,
+        "nticks": 7,
+    }
+
+
+def _line(x: Any, y: Any, colour: str, **more: Any) -> dict[str, Any]:
+    width, dash = more.pop("width", 2), more.pop("dash", "solid")
+    line = {"color": colour, "width": width, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip", **more}
+
+
+def _band(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str, **more: Any) -> dict[str, Any]:
+    """A filled area as one closed line."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": np.concatenate([x, x[::-1]]),
+        "y": np.concatenate([lower, upper[::-1]]),
+        "fill": "toself",
+        "fillcolor": colour,
+        "line": {"width": 0, "color": colour},
+        "hoverinfo": "skip",
+        **more,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- predictions
+def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
+    """Actual against predicted, each prediction with its 95 % band."""
+    low, high = float(min(held.actual.min(), held.mean.min())), float(max(held.actual.max(), held.mean.max()))
+    inside = (held.lower <= held.actual) & (held.actual <= held.upper)
+    data: list[dict[str, Any]] = [_line([low, high], [low, high], "@muted", dash="dash", width=1.5, name="equal")]
+    for mask, colour, symbol, name in ((inside, "@model", "circle", "inside its band"), (~inside, "@accent", "diamond", "outside")):  # fmt: skip  # noqa: E501
+        up, down = (held.upper - held.mean)[mask], (held.mean - held.lower)[mask]
+        data.append({
+            "type": "scatter", "mode": "markers", "name": f"{name} ({int(mask.sum())})",
+            "x": held.actual[mask], "y": held.mean[mask],
+            "customdata": np.stack([held.shown[mask], held.lower[mask], held.upper[mask]], axis=1),
+            "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down,
+                        "color": f"{colour}/0.3", "thickness": 1, "width": 0},
+            "marker": DOT | {"color": colour, "symbol": symbol},
+            "hovertemplate": "held-out row %{customdata[0]}<br>actual %{x:.4g}<br>predicted %{y:.4g}"
+                             "<br>95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}<extra></extra>",
+        })  # fmt: skip
+    alt = (
+        f"Scatter plot of predicted against actual {target} for {count(len(held.shown), 'held-out row')}, with 95 % "
+        f"bands; {int(inside.sum())} of the targets lie inside their band, {int((~inside).sum())} outside."
+    )
+    titles = (f"actual {label(target)}", f"predicted {label(target)}")
+    return Figure(data, layout(*titles, showlegend=True), alt, height=420)
+
+
+def calibration(c: Calibration, n: int) -> Figure:
+    """Observed against nominal coverage."""
+    percentages = {"tickformat": ".0%", "range": [0, 1]}
+    data = [
+        _band(c.levels, c.low, c.high, "@muted/0.22", name="chance, if calibrated"),
+        _line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
+        _line(c.levels, c.observed, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
+              hoverinfo="all", hovertemplate="%{x:.0%} band holds %{y:.1%}<extra></extra>"),
+    ]  # fmt: skip
+    values = listing([f"{percent(a.observed)} at {percent(a.level)}" for a in c.at])
+    alt = f"Calibration curve over {count(n, 'held-out row')}: observed coverage is {values}; the diagonal is ideal."
+    shape = layout("nominal coverage", "observed coverage", showlegend=True, xaxis=percentages, yaxis=percentages)
+    return Figure(data, shape, alt, height=420)
+
+
+def residuals(held: HeldOut, j: int, name: str) -> Figure:
+    """Standardised residuals along one input."""
+    x, z = held.X[:, j], held.z_score
+    ends = [float(x.min()), float(x.max())]
+    wild = np.abs(z) > 2
+    data = [_line(ends, [v, v], "@muted", dash="dash" if v else "solid", width=1) for v in (-2, 0, 2)]
+    for mask, colour, symbol in ((~wild, "@model", "circle"), (wild, "@accent", "diamond")):
+        data.append({
+            "type": "scatter", "mode": "markers", "x": x[mask], "y": z[mask], "customdata": held.shown[mask],
+            "marker": DOT | {"size": 5, "color": colour, "symbol": symbol},
+            "hovertemplate": f"held-out row %{{customdata}}<br>{label(name)} %{{x:.4g}}<br>residual %{{y:.2f}} sd<extra></extra>",
+        })  # fmt: skip  # noqa: E501
+    alt = (
+        f"Scatter plot of standardised residuals against {name}: {int(wild.sum())} of {len(z)} lie more than two "
+        f"standard deviations from zero, where about {0.0455 * len(z):.0f} are expected."
+    )
+    return Figure(data, layout(label(name), "residual / sd"), alt, height=260)
+
+
+# --------------------------------------------------------------------------------------------------------- inputs
+def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20) -> Figure:
+    """Bars, the most relevant input on top; ``names`` and ``values`` sorted that way."""
+    shown_names, shown = names[:most], np.asarray(values[:most])
+    bars = {
+        "type": "bar", "orientation": "h", "y": list(range(len(shown)))[::-1], "x": shown,
+        "marker": {"color": "@model"}, "customdata": [label(n, 60) for n in shown_names],
+        "hovertemplate": "%{customdata}: %{x:.4g}<extra></extra>",
+    }  # fmt: skip
+    ticks = {
+        "tickvals": bars["y"], "ticktext": [label(n, 18) for n in shown_names], "showgrid": False, "ticksuffix": " ",
+    }  # fmt: skip
+    top = listing([f"{n} ({number(v)})" for n, v in zip(shown_names[:5], shown[:5], strict=True)])
+    alt = f"Bar chart of the relevance of each input, largest first: {top}."
+    shape = layout(f"typical change of {label(target)}", "", yaxis=ticks, xaxis={"rangemode": "tozero"})
+    return Figure([bars], shape, alt, height=max(180, 70 + 26 * len(shown)))
+
+
+def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
+    """Average prediction along an input, with its band; ``rows`` are the input's values in the held-out rows."""
+    hover = f"{label(e.name)} %{{x:.4g}}<br>average %{{y:.4g}}<br>95 % band %{{customdata[0]:.4g}} to %{{customdata[1]:.4g}}<extra></extra>"  # noqa: E501
+    lower, upper = e.curve.interval(0.95)
+    custom = np.stack([lower, upper], axis=1)
+    point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": hover}
+    if e.discrete:
+        bars = {"type": "data", "array": upper - e.curve.mean, "color": "@model", "thickness": 2, "width": 6}
+        data = [_line(e.grid, e.curve.mean, "@model", mode="markers", error_y=bars, marker=DOT | {"size": 9, "opacity": 1}, **point)]  # noqa: E501
+    else:
+        data = [_band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
+        data.append(_line(e.grid, e.curve.mean, "@model", width=2.5, **point))
+    rug = {
+        "type": "scatter", "mode": "markers", "x": rows, "y": np.zeros(len(rows)), "yaxis": "y2", "hoverinfo": "skip",
+        "marker": {"symbol": "line-ns-open", "size": 8, "color": "@muted", "opacity": 0.6},
+    }  # fmt: skip
+    i, k = int(np.argmin(e.curve.mean)), int(np.argmax(e.curve.mean))
+    alt = (
+        f"Curve of the average predicted {target} along {e.name}, from {number(e.grid[0])} to {number(e.grid[-1])}: "
+        f"lowest {number(e.curve.mean[i])} at {number(e.grid[i])}, highest {number(e.curve.mean[k])} at "
+        f"{number(e.grid[k])}; the 95 % band is {number(np.mean(upper - lower))} wide on average."
+    )
+    shape = layout(label(e.name), label(target, 20), yaxis={"domain": [0.07, 1]})
+    if e.discrete:
+        shape["xaxis"] |= {"tickvals": e.grid, "ticktext": [number(v) for v in e.grid]}
+    else:  # a value far out would squeeze the curve into a corner
+        reach = float(e.grid[-1] - e.grid[0]) or 1.0
+        shape["xaxis"]["range"] = [float(e.grid[0]) - 0.04 * reach, float(e.grid[-1]) + 0.04 * reach]
+    shape["yaxis2"] = {"domain": [0, 0.05], "visible": False, "range": [-1, 1], "fixedrange": True}
+    return Figure([*data, rug], shape, alt, height=270)
+
+
+def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
+    """The function of one input with its bands, draws and rows."""
+    data = [
+        _band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS
+    ]
+    for i, draw in enumerate(c.draws):
+        data.append(_line(c.grid, draw, "@accent/0.7", width=1, name="draws of the function", legendgroup="d", showlegend=i == 0))  # noqa: E501
+    data.append(_line(c.grid, c.mean, "@model", width=2.5, name="mean", hoverinfo="all",
+                      hovertemplate=f"{label(name)} %{{x:.4g}}<br>mean %{{y:.4g}}<extra></extra>"))  # fmt: skip
+    for (x, y), text, marker in (
+        (c.train, "training rows", {"size": 5, "color": "@ink", "opacity": 0.65}),
+        ((held.X[:, 0], held.actual), "held-out rows", {"size": 7, "color": "@good", "symbol": "diamond"}),
+    ):
+        data.append({"type": "scatter", "mode": "markers", "x": x, "y": y, "name": text, "marker": marker,
+                     "hovertemplate": f"{text[:-1]}<br>{label(name)} %{{x:.4g}}<br>{label(target)} %{{y:.4g}}<extra></extra>"})  # fmt: skip  # noqa: E501
+    lower, upper = c.bands[0.95]
+    alt = (
+        f"Curve of {target} along {name} from {number(c.grid[0])} to {number(c.grid[-1])} with 50, 80 and 95 % bands, "
+        f"draws from the posterior and the data. The 95 % band is between {number(np.min(upper - lower))} and "
+        f"{number(np.max(upper - lower))} wide."
+    )
+    return Figure(data, layout(label(name), label(target), showlegend=True), alt, height=440)
+
+
+def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
+    """Map of the mean ("mean") or of the standard deviation ("std") over two inputs, with the training rows."""
+    z = m.mean if which == "mean" else m.std
+    text = "mean" if which == "mean" else "standard deviation"
+    steps = np.linspace(0, 1, len(_CIVIDIS))
+    scale = [[float(s), c] for s, c in zip(steps, _CIVIDIS, strict=True)]
+    if which == "std":
+        scale = [[0.0, "@surface"], [1.0, "@accent"]]
+    heat = {
+        "type": "heatmap", "x": m.x, "y": m.y, "z": z, "colorscale": scale, "zsmooth": "best",
+        "colorbar": {"thickness": 12, "outlinewidth": 0, "tickfont": {"color": "@ink"}, "nticks": 6, "len": 1},
+        "hovertemplate": f"{label(names[0])} %{{x:.3g}}<br>{label(names[1])} %{{y:.3g}}<br>{text} %{{z:.4g}}<extra></extra>",
+    }  # fmt: skip  # noqa: E501
+    dots = {
+        "type": "scatter", "mode": "markers", "x": m.train[:, 0], "y": m.train[:, 1], "hoverinfo": "skip",
+        "marker": {"size": 4, "color": "#ffffff" if which == "mean" else "@ink", "opacity": 0.7,
+                   "line": {"width": 0.5, "color": "#000000"}},
+    }  # fmt: skip
+    at = np.unravel_index(int(np.argmax(z)), z.shape)
+    alt = (
+        f"Map of the {text} of {target} over {names[0]} and {names[1]}: from {number(z.min())} to {number(z.max())}, "
+        f"largest near ({number(m.x[at[1]])}, {number(m.y[at[0]])})."
+    )
+    fit = {"range": [float(m.x[0]), float(m.x[-1])]}, {"range": [float(m.y[0]), float(m.y[-1])]}
+    return Figure([heat, dots], layout(label(names[0]), label(names[1]), xaxis=fit[0], yaxis=fit[1]), alt, height=360)
+
+
+def trace(values: np.ndarray) -> Figure:
+    """The objective after each iteration."""
+    steps = np.arange(1, len(values) + 1)
+    data = [_line(steps, values, "@model", mode="lines+markers", marker=DOT | {"size": 5}, hoverinfo="all",
+                  hovertemplate="iteration %{x}<br>log evidence %{y:.2f}<extra></extra>")]  # fmt: skip
+    alt = f"Log evidence rising from {number(values[0], 5)} to {number(values[-1], 5)} in {count(len(values), 'iteration')}."
+    return Figure(data, layout("iteration", "log evidence"), alt, height=280)

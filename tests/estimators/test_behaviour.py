@@ -1,0 +1,294 @@
+"""What users do and what goes wrong: frames, pipelines, odd data, messages."""
+
+import copy
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from errorband import LBFGS, GPRegressor, Parameter
+from errorband.kernels import Constant, Linear, Matern, SquaredExponential
+from errorband.likelihoods import Gaussian
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=40)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return GPRegressor().fit(*data)
+
+
+# --------------------------------------------------------------------------------------------------- scikit-learn
+def test_pipeline_grid_search_and_clone(data):
+    X, y = data
+    pipe = make_pipeline(StandardScaler(), PolynomialFeatures(1, include_bias=False), GPRegressor())
+    assert cross_val_score(pipe, X, y, cv=3).min() > 0.5
+    grid = {"kernel": [SquaredExponential(), Linear() + Constant()], "normalize": [True, False]}
+    search = GridSearchCV(GPRegressor(), grid, cv=3).fit(X, y)
+    assert isinstance(search.best_params_["kernel"], SquaredExponential)
+    original = GPRegressor(Matern(2.0, nu=2.5), n_restarts=3)
+    assert repr(clone(original)) == repr(original)
+
+
+def test_folds_of_unequal_size_compile_once(data):
+    from errorband import objective
+
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(203, 3)), rng.normal(size=203)
+    sizes = {len(train) for train, _ in KFold(5).split(X)}
+    assert len(sizes) > 1
+    objective._prior_and_pullback.clear_cache()
+    objective._pull_back.clear_cache()
+    cross_val_score(GPRegressor(optimizer=LBFGS(max_iter=2)), X, y, cv=5, error_score="raise")
+    assert objective._prior_and_pullback._cache_size() == 1
+    assert objective._pull_back._cache_size() == 1
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_frames_keep_and_check_feature_names(frame, data):
+    X, y = data
+    table = frame({"depth": X[:, 0], "age": X[:, 1]})
+    model = GPRegressor(SquaredExponential(active_dims=["depth"]) + Linear(active_dims="age")).fit(table, y)
+    assert list(model.feature_names_in_) == ["depth", "age"]
+    by_position = GPRegressor(SquaredExponential(active_dims=[0]) + Linear(active_dims=1)).fit(X, y)
+    assert_allclose(model.predict(table), by_position.predict(X), rtol=1e-6)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame({"age": X[:, 1], "depth": X[:, 0]}))
+    with pytest.raises(ValueError, match="'height'; X has 'depth', 'age'"):
+        GPRegressor(SquaredExponential(active_dims=["height"])).fit(table, y)
+    with pytest.raises(ValueError, match="no column names"):
+        GPRegressor(SquaredExponential(active_dims=["depth"])).fit(X, y)
+
+
+def test_set_output_of_a_transformer_before_it(data):
+    X, y = data
+    pipe = make_pipeline(StandardScaler(), GPRegressor()).set_output(transform="pandas")
+    pipe.fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    assert list(pipe[-1].feature_names_in_) == ["a", "b"]
+
+
+def test_same_seed_same_result(data):
+    X, y = data
+    one, two = (GPRegressor(n_restarts=2, random_state=5).fit(X, y) for _ in range(2))
+    assert np.array_equal(one.predict(X), two.predict(X))
+    assert one.fit_result_.starts == two.fit_result_.starts
+
+
+# ------------------------------------------------------------------------------------------------------ predictions
+def test_ways_to_ask_agree(fitted, data):
+    X = data[0][:7]
+    mean, std = fitted.predict(X, return_std=True)
+    _, cov = fitted.predict(X, return_cov=True)
+    predictive = fitted.predictive(X)
+    assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-6)
+    assert_allclose(fitted.predict(X), mean)
+    lower, upper = fitted.predict_interval(X, 0.8)
+    assert_allclose(fitted.predict_quantiles(X, [0.1, 0.9]), np.column_stack([lower, upper]))
+    assert_allclose(predictive.cdf(upper), 0.9)
+    assert_allclose(fitted.predict_quantiles(X, 0.5), mean)
+    latent = fitted.predict(X, return_std=True, latent=True)[1]
+    noise = float(fitted.likelihood_.noise_variance) * fitted.scaling_.y_scale**2
+    assert_allclose(std**2, latent**2 + noise)
+    with pytest.raises(ValueError, match="not both"):
+        fitted.predict(X, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        fitted.predict_interval(X, 95)
+
+
+def test_prediction_in_chunks_equals_prediction_at_once(fitted, monkeypatch):
+    from errorband import posterior
+
+    X = np.random.default_rng(1).uniform(-3, 3, (1000, 2))
+    whole = fitted.predict(X, return_std=True)
+    monkeypatch.setattr(posterior, "MEMORY_BUDGET", 40_000)
+    chunked = fitted.predict(X, return_std=True)
+    assert_allclose(chunked, whole, rtol=1e-12)
+
+
+def test_draws_have_the_moments_they_should(fitted):
+    X = np.array([[0.0, 0.0], [0.1, 0.0], [3.0, 3.0]])
+    mean, cov = fitted.predict(X, return_cov=True, latent=True)
+    draws = fitted.sample_posterior(X, 20_000, random_state=0)
+    assert_allclose(draws.mean(axis=0), mean, atol=0.03)
+    assert_allclose(np.cov(draws.T), cov, atol=0.02)
+    noisy = fitted.sample_posterior(X, 20_000, random_state=0, latent=False)
+    assert_allclose(noisy.var(axis=0), fitted.predict(X, return_std=True)[1] ** 2, rtol=0.05)
+    prior = fitted.sample_prior(X, 20_000, random_state=1)
+    scaled = fitted.scaling_.inputs(X)
+    assert_allclose(np.cov(prior.T), fitted.kernel_(scaled) * fitted.scaling_.y_scale**2, rtol=0.05, atol=0.05)
+    assert np.array_equal(fitted.sample_prior(X, 2, 7), fitted.sample_prior(X, 2, 7))
+
+
+def test_too_large_a_joint_covariance_is_refused(fitted, monkeypatch):
+    from errorband.estimators import regressor
+
+    monkeypatch.setattr(regressor, "MAX_JOINT_ROWS", 10)
+    with pytest.raises(ValueError, match="Use return_std"):
+        fitted.predict(np.zeros((11, 2)), return_cov=True)
+
+
+def test_predict_before_fit():
+    with pytest.raises(NotFittedError):
+        GPRegressor().predict([[0.0]])
+
+
+# --------------------------------------------------------------------------------------------------------- odd data
+def test_nan_and_infinity_are_refused(data):
+    X, y = data
+    for bad in (np.nan, np.inf):
+        broken = X.copy()
+        broken[3, 1] = bad
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            GPRegressor().fit(broken, y)
+        with pytest.raises(ValueError, match="NaN|infinity"):
+            GPRegressor().fit(X, np.where(np.arange(40) == 2, bad, y))
+
+
+def test_wrong_shapes(data, fitted):
+    X, y = data
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        GPRegressor().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="Reshape your data"):
+        GPRegressor().fit(X[:, 0], y)
+    with pytest.raises(ValueError, match="y should be a 1d array"):
+        GPRegressor().fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        fitted.predict(X[:, :1])
+
+
+def test_text_columns_name_what_to_do(data):
+    _, y = data
+    frame = pd.DataFrame({"a": np.arange(40.0), "colour": ["red", "blue"] * 20})
+    with pytest.raises(ValueError, match=r"'colour'.*encode"):
+        GPRegressor().fit(frame, y)
+
+
+def test_constant_column_and_constant_target(data):
+    X, y = data
+    with_constant = np.column_stack([X, np.full(40, 7.0)])
+    assert_allclose(GPRegressor().fit(with_constant, y).predict(with_constant), GPRegressor().fit(X, y).predict(X), atol=1e-3)
+    flat = GPRegressor().fit(X, np.full(40, 3.5))
+    assert_allclose(flat.predict(X), 3.5, atol=1e-6)
+    assert np.all(np.isfinite(flat.predict(X, return_std=True)[1]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_rows(n):
+    X, y = np.arange(n, dtype=float)[:, None], np.array([3.0, 4.0, 3.5])[:n]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = GPRegressor().fit(X, y)
+    mean, std = model.predict([[0.0], [100.0]], return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert std[1] > 0
+    assert abs(mean[0] - 3.5) < 1
+
+
+def test_duplicate_rows_without_noise_report_jitter(data):
+    X, y = data
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    silent = GPRegressor(likelihood=Gaussian(Parameter(1e-18, fixed=True)), optimizer=None)
+    with pytest.warns(RuntimeWarning, match="added to its diagonal"):
+        model = silent.fit(X, y)
+    assert 0 < model.jitter_ <= 1e-6
+    assert_allclose(model.predict(X), y, atol=1e-3)
+    assert GPRegressor().fit(X, y).jitter_ == 0.0
+
+
+def test_contradicting_duplicates_are_noise():
+    X, y = np.zeros((20, 1)), np.tile([-1.0, 1.0], 10)
+    mean, std = GPRegressor().fit(X, y).predict([[0.0]], return_std=True)
+    assert abs(mean[0]) < 1e-6
+    assert std[0] > 0.8
+
+
+def test_too_large_numbers_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="rescale it"):
+        GPRegressor().fit(X, y * 1e150)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mean": "cubic"}, "choose one of 'zero', 'constant', 'linear'"),
+        ({"approximation": "magic"}, "choose 'auto', 'exact'"),
+        ({"inference": "magic"}, "choose 'auto', 'exact'"),
+        ({"optimizer": "adam"}, "choose 'lbfgs'"),
+        ({"kernel": SquaredExponential(-1.0)}, "lengthscale=-1.*must be greater than 0"),
+        ({"kernel": SquaredExponential([1.0, 2.0, 3.0])}, "3 entries for 2 inputs"),
+        ({"kernel": SquaredExponential(active_dims=[5])}, "asks for input 5, but X has 2 columns"),
+        ({"n_restarts": -1}, "n_restarts"),
+    ],
+)
+def test_bad_options_say_what_to_choose(options, message, data):
+    with pytest.raises(ValueError, match=message):
+        GPRegressor(**options).fit(*data)
+
+
+def test_wrong_types_are_named(data):
+    with pytest.raises(TypeError, match="kernel must be an errorband kernel or None; got str"):
+        GPRegressor(kernel="rbf").fit(*data)
+    with pytest.raises(TypeError, match="likelihood must be an errorband likelihood"):
+        GPRegressor(likelihood="gaussian").fit(*data)
+
+
+# ------------------------------------------------------------------------------------------------------- the search
+def test_not_converged_is_said(data):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model = GPRegressor(optimizer=LBFGS(max_iter=1)).fit(*data)
+    assert not model.fit_result_.converged
+    assert "max_iter" in model.fit_result_.message
+
+
+def test_optimizer_none_keeps_the_values(data):
+    kernel = SquaredExponential([0.5, 2.0], 1.5)
+    model = GPRegressor(kernel, likelihood=Gaussian(0.2), optimizer=None).fit(*data)
+    assert_allclose(model.kernel_.lengthscale, [0.5, 2.0])
+    assert model.likelihood_.noise_variance == pytest.approx(0.2)
+    assert model.fit_result_ is None
+
+
+def test_restarts_escape_a_bad_start(data):
+    X, y = data
+    bad = SquaredExponential([50.0, 50.0], 1e-3)
+    stuck = GPRegressor(bad, likelihood=Gaussian(5.0)).fit(X, y)
+    freed = GPRegressor(bad, likelihood=Gaussian(5.0), n_restarts=5, random_state=0).fit(X, y)
+    assert freed.log_evidence_ >= stuck.log_evidence_ - 1e-6
+    assert len(freed.fit_result_.starts) == 6
+
+
+# ---------------------------------------------------------------------------------------------------------- copies
+def test_pickle_joblib_deepcopy(fitted, data, tmp_path):
+    X = data[0]
+    joblib.dump(fitted, tmp_path / "model.joblib")
+    for twin in (
+        pickle.loads(pickle.dumps(fitted)),
+        copy.deepcopy(fitted),
+        joblib.load(tmp_path / "model.joblib"),
+    ):
+        assert np.array_equal(twin.predict(X, return_std=True), fitted.predict(X, return_std=True))
+
+
+def test_the_users_jax_settings_are_left_alone(data):
+    import jax
+
+    before = jax.config.jax_enable_x64, jax.config.jax_compilation_cache_dir
+    GPRegressor(optimizer=None).fit(*data)
+    assert (jax.config.jax_enable_x64, jax.config.jax_compilation_cache_dir) == before
+    assert jax.numpy.ones(2).dtype == np.float32

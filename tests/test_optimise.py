@@ -1,0 +1,112 @@
+"""The optimiser's adaptor."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from errorband.optimise import LBFGS, draw_restarts
+
+
+def bowl(theta):
+    return -float(np.sum((theta - 1.0) ** 2)), -2.0 * (theta - 1.0)
+
+
+def test_finds_the_top():
+    result = LBFGS().maximise(bowl, np.array([5.0, -3.0]))
+    assert_allclose(result.theta, 1.0, atol=1e-4)
+    assert result.converged
+    assert result.message == "Converged."
+    assert result.value == pytest.approx(0.0, abs=1e-7)
+    assert result.gradient_norm < 1e-3
+    assert result.trace[-1] == result.value
+    assert all(a <= b for a, b in zip(result.trace, result.trace[1:], strict=False))
+    assert result.evaluations >= result.iterations >= 1
+    assert result.seconds > 0
+
+
+def test_a_failed_factorisation_is_a_bad_point():
+    def cliff(theta):
+        if theta[0] > 1.5:
+            raise np.linalg.LinAlgError("fell off")
+        return bowl(theta)
+
+    result = LBFGS().maximise(cliff, np.array([-8.0]))
+    assert_allclose(result.theta, 1.0, atol=1e-3)
+
+
+def test_not_finite_is_a_bad_point():
+    def hole(theta):
+        return (np.nan, theta) if theta[0] > 1.5 else bowl(theta)
+
+    assert_allclose(LBFGS().maximise(hole, np.array([-8.0])).theta, 1.0, atol=1e-3)
+
+
+def test_no_usable_start_is_an_error_with_the_reason():
+    def never(theta):
+        raise np.linalg.LinAlgError("indefinite")
+
+    with pytest.raises(np.linalg.LinAlgError, match=r"No starting point.*indefinite"):
+        LBFGS().maximise(never, np.zeros(2))
+
+
+def test_interrupt_keeps_the_best_point():
+    calls = []
+
+    def interrupted(theta):
+        calls.append(theta)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return bowl(theta)
+
+    result = LBFGS().maximise(interrupted, np.array([9.0, -9.0]), restarts=np.zeros((2, 2)))
+    assert not result.converged
+    assert "Interrupted" in result.message
+    assert result.value == max(bowl(t)[0] for t in calls[:2])
+    assert len(result.starts) == 1  # the restarts were not begun
+
+
+def test_interrupt_before_any_point_is_raised():
+    def interrupted(theta):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LBFGS().maximise(interrupted, np.zeros(1))
+
+
+def test_time_limit_keeps_the_best_point():
+    import time
+
+    def slow(theta):
+        time.sleep(0.02)
+        value = float(np.sum(100 * (theta[1:] - theta[:-1] ** 2) ** 2 + (1 - theta[:-1]) ** 2))
+        gradient = np.array([2 * (theta[0] - 1) - 400 * theta[0] * (theta[1] - theta[0] ** 2), 200 * (theta[1] - theta[0] ** 2)])
+        return -value, -gradient
+
+    result = LBFGS(max_seconds=0.1).maximise(slow, np.array([-1.2, 1.0]))
+    assert "0.1 s" in result.message
+    assert not result.converged
+    assert np.isfinite(result.value)
+
+
+def test_restarts_find_the_higher_of_two_hills():
+    def hills(theta):
+        a, b = np.exp(-0.5 * (theta[0] + 4) ** 2), 2 * np.exp(-0.5 * (theta[0] - 4) ** 2)
+        return float(a + b), np.array([-(theta[0] + 4) * a - (theta[0] - 4) * b])
+
+    alone = LBFGS().maximise(hills, np.array([-4.5]))
+    result = LBFGS().maximise(hills, np.array([-4.5]), restarts=np.array([[3.0], [-5.0]]))
+    assert alone.value == pytest.approx(1.0, abs=1e-3)
+    assert result.value == pytest.approx(2.0, abs=1e-3)
+    assert len(result.starts) == 3
+
+
+def test_nothing_free_is_an_evaluation():
+    result = LBFGS().maximise(lambda t: (3.0, t), np.zeros(0))
+    assert (result.value, result.evaluations, result.converged) == (3.0, 1, True)
+
+
+def test_restarts_are_seeded():
+    one, two = (draw_restarts(np.zeros(3), 4, np.random.default_rng(1)) for _ in range(2))
+    assert np.array_equal(one, two)
+    assert one.shape == (4, 3)
+    assert np.unique(one).size == 12

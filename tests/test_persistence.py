@@ -1,0 +1,169 @@
+"""Model files: faithful, versioned, harmless."""
+
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import errorband
+from errorband import GPRegressor, LBFGS, Parameter, means
+from errorband.kernels import KERNELS, Diffusion, Kernel, Matern, Projection, SquaredExponential
+from errorband.persistence import ModelFileError
+from errorband.priors import LogNormal
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    return X, np.sin(X[:, 0]) + 0.1 * rng.normal(size=30)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    kernel = SquaredExponential(Parameter(1.0, prior=LogNormal(0.0, 1.0))) + 2.0 * Projection(Matern(nu=0.5), 1)
+    return GPRegressor(kernel, mean=means.Linear(marginalize=True), optimizer=LBFGS(max_iter=5)).fit(*data)
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    path = tmp_path / "model.eb"
+    model.save(path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_round_trip(model, path, data):
+    X, _ = data
+    twin = errorband.load(path)
+    assert repr(twin) == repr(model)
+    assert np.array_equal(twin.predict(X, return_cov=True)[1], model.predict(X, return_cov=True)[1])
+    assert np.array_equal(twin.sample_posterior(X, 2, 0), model.sample_posterior(X, 2, 0))
+    assert np.array_equal(twin.loo().z_score, model.loo().z_score)
+    assert twin.fit_result_.trace == model.fit_result_.trace
+    assert twin.log_evidence_ == model.log_evidence_
+    assert repr(twin.fit(*data).kernel_) == repr(model.kernel_)  # priors and settings came along
+
+
+def test_arrays_of_a_kernel_and_feature_names_come_along(tmp_path):
+    import pandas as pd
+
+    ring = np.roll(np.eye(6), 1, 0) + np.roll(np.eye(6), -1, 0)
+    frame = pd.DataFrame({"node": np.arange(6.0)})
+    model = GPRegressor(Diffusion(ring, 1.0, 1.0, active_dims="node"), optimizer=None).fit(frame, np.arange(6.0))
+    model.save(tmp_path / "m.eb")
+    twin = errorband.load(tmp_path / "m.eb")
+    assert list(twin.feature_names_in_) == ["node"]
+    assert np.array_equal(twin.predict(frame), model.predict(frame))
+
+
+def test_loads_in_another_process(path, model, data):
+    code = "import sys, errorband, numpy as np; print(repr(float(errorband.load(sys.argv[1]).predict([[0.1, 0.2]])[0])))"
+    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert float(out.stdout) == model.predict([[0.1, 0.2]])[0]
+
+
+def test_unfitted_models_and_unknown_kernels_are_refused(tmp_path, data):
+    with pytest.raises(ModelFileError, match="Fit the GPRegressor"):
+        GPRegressor().save(tmp_path / "m.eb")
+
+    class Mine(SquaredExponential):
+        pass
+
+    model = GPRegressor(Mine(1.0, 1.0), optimizer=None).fit(*data)
+    with pytest.raises(ModelFileError, match="KERNELS"):
+        model.save(tmp_path / "m.eb")
+    assert not list(tmp_path.iterdir())
+    KERNELS["Mine"] = Mine
+    try:
+        model.save(tmp_path / "m.eb")
+        assert isinstance(errorband.load(tmp_path / "m.eb").kernel_, Mine)
+    finally:
+        del KERNELS["Mine"]
+    with pytest.raises(ModelFileError, match="'Mine', which is not a registered kernel"):
+        errorband.load(tmp_path / "m.eb")
+
+
+def rewrite(path, change):
+    """Write the file again with its JSON document changed, checksum included."""
+    import hashlib
+
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(entries["model.json"])
+    change(document)
+    entries["model.json"] = json.dumps(document).encode()
+    entries["model.sha256"] = hashlib.sha256(entries["model.json"]).hexdigest().encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d.update(version=99), "version 99.*Upgrade"),
+        (lambda d: d.update(format="other"), "not an errorband model"),
+        (lambda d: d.update(estimator="os.system"), "not an estimator"),
+        (lambda d: d["fitted"]["kernel_"].update({"class": "Popen"}), "'Popen'"),
+        (lambda d: d["fitted"]["kernel_"]["fields"].update(evil=1), "fields it does not have"),
+        (lambda d: d["fitted"]["kernel_"].update(table="builtins"), "damaged or was altered"),
+        (lambda d: d["checksums"].__setitem__(0, "0" * 64), "does not match its checksum"),
+    ],
+)
+def test_altered_files_are_refused(path, change, message):
+    rewrite(path, change)
+    with pytest.raises(ModelFileError, match=message):
+        errorband.load(path)
+
+
+def test_foreign_and_missing_files(tmp_path):
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(ModelFileError, match="not an errorband model"):
+        errorband.load(tmp_path / "text")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("a", "b")
+    with pytest.raises(ModelFileError):
+        errorband.load(tmp_path / "zip")
+    (tmp_path / "pickle").write_bytes(pickle.dumps(print))
+    with pytest.raises(ModelFileError):
+        errorband.load(tmp_path / "pickle")
+    with pytest.raises(FileNotFoundError, match="no model file"):
+        errorband.load(tmp_path / "none")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.floats(0, 1, exclude_max=True), flip=st.integers(0, 255))
+def test_truncated_or_corrupted_bytes_never_load_wrongly(path, cut, flip, tmp_path, data, model):
+    content = path.read_bytes()
+    broken = tmp_path / "broken.eb"
+    broken.write_bytes(content[: int(cut * len(content))])
+    with pytest.raises(ModelFileError):
+        errorband.load(broken)
+    position = int(cut * len(content))
+    broken.write_bytes(content[:position] + bytes([content[position] ^ (flip or 1)]) + content[position + 1 :])
+    try:
+        twin = errorband.load(broken)
+    except ModelFileError:
+        return
+    # Bytes of the zip's own bookkeeping may not matter; then everything read is what was written.
+    assert np.array_equal(twin.predict(data[0]), model.predict(data[0]))
+
+
+def test_an_interrupted_save_keeps_the_old_file(path, model, monkeypatch):
+    before = path.read_bytes()
+    monkeypatch.setattr("errorband.persistence.os.fsync", lambda fd: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == ["model.eb"]
+
+
+def test_every_kernel_in_the_registry_is_a_kernel():
+    assert all(issubclass(cls, Kernel) for cls in KERNELS.values())

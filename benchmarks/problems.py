@@ -13,12 +13,14 @@ Array = NDArray[np.float64]
 
 def data(n: int, d: int, seed: int = 0, n_test: int = 0) -> tuple[Array, Array, Array, Array]:
     """Training and test sets of one smooth function of `d` inputs, later ones mattering less, plus noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1.7, 1.7, size=(n + n_test, d))
-    index = np.arange(d)
-    y = np.sin((2.0 - index / d) * X + index) @ (1.0 / (1.0 + index)) + 0.5 * X[:, 0] * X[:, -1]
-    y = y + 0.2 * rng.standard_normal(n + n_test)
-    return X[:n], y[:n], X[n:], y[n:]
+
+    def draw(size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        X = rng.uniform(-1.7, 1.7, size=(size, d))
+        index = np.arange(d)
+        y = np.sin((2.0 - index / d) * X + index) @ (1.0 / (1.0 + index)) + 0.5 * X[:, 0] * X[:, -1]
+        return X, y + 0.2 * rng.standard_normal(size)
+
+    return *draw(n, np.random.default_rng([seed, 0])), *draw(n_test, np.random.default_rng([seed, 1]))
 
 
 def parameters(d: int) -> Array:

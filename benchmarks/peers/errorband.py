@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from errorband import GPRegressor
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
+from errorband.optimise import LBFGS
 from peers.base import Model, Record
 from problems import Array, split
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded(LBFGS):
+    """The default search; tells which parameters it asked for."""
+
+    record: Record = lambda theta: None
+
+    def maximise(self, objective: Callable[[Array], Any], *args: Any, **options: Any) -> Any:
+        def recorded(theta: Array) -> Any:
+            result = objective(theta)
+            self.record(theta)
+            return result
+
+        return super().maximise(recorded, *args, **options)
 
 
 class ExactGP(Model):
@@ -31,11 +51,9 @@ class ExactGP(Model):
         return float(value), np.asarray(gradient)  # waits for the result
 
     def fit(self, record: Record) -> Array:
-        self.gp.fit(self.X, self.y)
+        self.gp.set_params(optimizer=Recorded(record=record)).fit(self.X, self.y)
         kernel, likelihood = self.gp.kernel_, self.gp.likelihood_
-        theta = np.log(np.hstack([kernel.lengthscale, kernel.variance, likelihood.noise_variance]))
-        record(theta)
-        return theta
+        return np.log(np.hstack([kernel.lengthscale, kernel.variance, likelihood.noise_variance]))
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         mean, deviation = self.gp.predict(X, return_std=True)

@@ -52,7 +52,7 @@ EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "HalfSpace": [(HalfSpace(2.5, 1.5), 1), (HalfSpace(2.5, 0.8), 2), (HalfSpace(3.0, 1.0), 3)],
     "Laplacian": [(Laplacian(0.7, 1.3), 1), (Laplacian([0.5, 1.0, 2.0], 2.0), 3)],
     "Linear": [(Linear(0.5), 1), (Linear([0.5, 2.0]), 2)],
-    "Matern": [(Matern([0.7, 1.5], 1.2, nu=nu), 2) for nu in (0.5, 1.5, 2.5)],
+    "Matern": [*((Matern([0.7, 1.5], 1.2, nu=nu), 2) for nu in (0.5, 1.5, 2.5)), (Matern(1.3, 0.8, nu=0.5), 6)],
     "Periodic": [(Periodic(0.8, 1.3, 1.7), 1), (Periodic([0.8, 1.2], 0.7, [1.5, 2.5]), 2)],
     "Polynomial": [(Polynomial(0.7, 0.5, degree=3), 2)],
     "PoweredExponential": [(PoweredExponential([0.7, 1.5], 1.2, p), 2) for p in (0.5, 1.0, 1.7)],
@@ -60,7 +60,7 @@ EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "Projection": [(Projection(SquaredExponential([0.8, 1.3], 1.2), 2, PROJECTION), 3)],
     "RationalQuadratic": [(RationalQuadratic([0.7, 1.5], 1.2, 0.8), 2)],
     "Scaled": [(2.5 * Matern(0.8, 1.5, nu=2.5), 1)],
-    "SquaredExponential": [(SquaredExponential(0.8, 1.5), 1), (SquaredExponential([0.5, 1.0, 2.0], 0.7), 3), (Matern(1.0,1.0,nu=0.5),6)],
+    "SquaredExponential": [(SquaredExponential(0.8, 1.5), 1), (SquaredExponential([0.5, 1.0, 2.0], 0.7), 3)],
     "Sum": [(SquaredExponential(0.8, 1.5, active_dims=0) + Periodic(0.9, 1.1, 2.0, active_dims=[1]), 2)],
 }
 

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, Approximation, Exact
-from errorband.estimators.scaling import Scaling, check_magnitude
+from errorband.estimators.scaling import Scaling
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import INFERENCES, Inference, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
@@ -97,6 +98,8 @@ class GaussianProcess(BaseEstimator):
         if optimizer is None:
             self.fit_result_ = None
             return theta0
+        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
+            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         restarts = draw_restarts(theta0, self.n_restarts, rng)
         label = f"{type(self).__name__}, {len(objective.data.y)} rows"
@@ -162,6 +165,7 @@ class GaussianProcess(BaseEstimator):
     def _inputs(self, X: Any) -> np.ndarray:
         """Validated test inputs as the model sees them."""
         check_is_fitted(self)
+        check_columns_are_numeric(X)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         check_magnitude(X, "X")
         scaled = self.scaling_.inputs(X)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling
+from errorband.estimators.validation import check_columns_are_numeric
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.linalg import cholesky
 from errorband.numerics import double_precision
@@ -121,6 +122,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return self._objective(*self._training(X, y, noise_variance))
 
     def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[np.ndarray, np.ndarray, Any, Scaling]:
+        check_columns_are_numeric(X)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:

@@ -6,9 +6,6 @@ import numpy as np
 
 from errorband.kernels import Kernel
 
-# Beyond this the squares that covariances are made of leave the range of double precision.
-LARGEST = 1e100
-
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
@@ -45,10 +42,3 @@ def _spread(X: np.ndarray) -> np.ndarray:
     std = X.std(axis=0)
     rounding = 10 * np.finfo(float).eps * np.max(np.abs(X), axis=0)
     return np.where(std > rounding, std, 1.0)
-
-
-def check_magnitude(values: np.ndarray, name: str) -> None:
-    """Refuse numbers whose squares overflow."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    if largest > LARGEST:
-        raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")

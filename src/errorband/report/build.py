@@ -1,6 +1,5 @@
 """The content of a report, as numbers: everything is computed here, and nothing here knows about HTML."""
 
-import dataclasses
 import platform
 from collections.abc import Sequence
 from typing import Any
@@ -8,126 +7,19 @@ from typing import Any
 import numpy as np
 
 from errorband import effects, metrics
-from errorband.effects import PartialDependence, quiet
+from errorband.effects import quiet
 from errorband.predictive import Predictive
 from errorband.report import checks
-from errorband.report.checks import CoverageAt, Finding
-from errorband.report.hyperparameters import Hyperparameter, hyperparameters
-from errorband.report.scores import Comparison, Scores, baseline_scores, compare, score
+from errorband.report.checks import CoverageAt
+from errorband.report.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
+from errorband.report.hyperparameters import hyperparameters
+from errorband.report.scores import baseline_scores, compare, score
 
 LEVELS = (0.5, 0.8, 0.95)
 MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
 MAX_RESIDUAL_INPUTS, MAX_EFFECTS, MAX_SURPRISES = 4, 6, 10
 LEAST_RELEVANCE = 0.02  # of the largest: inputs below have no curve worth a plot
 CURVE_POINTS, MAP_POINTS, N_DRAWS = 200, 45, 4
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """What was fitted, to what, and how that went. ``converged`` is None if nothing was searched."""
-
-    estimator: str
-    kernel: str
-    likelihood: str
-    mean: str
-    method: str
-    log_evidence: float
-    n_train: int
-    n_test: int
-    input_names: tuple[str, ...]
-    target: str
-    seconds: float | None
-    iterations: int
-    converged: bool | None
-    message: str
-    starts: tuple[float, ...]
-    trace: np.ndarray
-    versions: str
-
-
-@dataclasses.dataclass(frozen=True)
-class HeldOut:
-    """Held-out rows that are drawn: ``shown`` are their positions among ``total``."""
-
-    total: int
-    shown: np.ndarray
-    X: np.ndarray
-    actual: np.ndarray
-    mean: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    z_score: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True)
-class Calibration:
-    """Observed against nominal coverage; ``low`` and ``high`` as in :class:`CoverageAt`."""
-
-    levels: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    at: tuple[CoverageAt, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Surprise:
-    """A training row the other rows did not expect."""
-
-    row: str
-    observed: float
-    expected: float
-    lower: float
-    upper: float
-    z_score: float
-    inputs: tuple[tuple[str, float], ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Curve:
-    """A function of one input: bands of new targets by level, draws of the function, and the rows."""
-
-    grid: np.ndarray
-    mean: np.ndarray
-    bands: dict[float, tuple[np.ndarray, np.ndarray]]
-    draws: np.ndarray
-    train: tuple[np.ndarray, np.ndarray]
-    n_train: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Map:
-    """A function of two inputs on a grid: mean and standard deviation (rows, columns), noise left out."""
-
-    x: np.ndarray
-    y: np.ndarray
-    mean: np.ndarray
-    std: np.ndarray
-    train: np.ndarray
-    n_train: int
-
-
-@dataclasses.dataclass(frozen=True)
-class RegressionContent:
-    """Everything a report on a regression says."""
-
-    title: str
-    summary: Summary
-    verdict: tuple[str, ...]
-    data_notes: tuple[str, ...]
-    target_range: tuple[float, float, float, float]
-    findings: tuple[Finding, ...]
-    scores: tuple[Scores, ...]
-    comparisons: tuple[Comparison, ...]
-    held_out: HeldOut
-    calibration: Calibration
-    relevance: np.ndarray
-    order: tuple[int, ...]
-    effects: tuple[PartialDependence, ...]
-    surprises: tuple[Surprise, ...] | None
-    hyperparameters: tuple[Hyperparameter, ...]
-    curve: Curve | None
-    map: Map | None
 
 
 def build_regression(

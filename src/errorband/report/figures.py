@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.report.build import Calibration, Curve, HeldOut, Map
+from errorband.report.content import Calibration, Curve, HeldOut, Map
 from errorband.report.text import count, listing, number, percent, shorten
 
 # Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.

@@ -27,10 +27,10 @@ _DELIMITERS = (",", ";", "\t", "|")
 _WHITESPACE = r"\s+"
 _MISSING_CELLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null"]
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
-_WORD = re.compile(r'"(?:[^"]|"")*"[^ \t\r\n]*|[^" \t\r\n][^ \t\r\n]*')
+_WORD = re.compile(r'"(?:[^"]|"")*"[^ \t\n]*|[^" \t\n][^ \t\n]*')
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_DECIMAL_COMMA = re.compile(rb'[;"\r\n] *[+-]?\d+,\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\r\n]|\Z))')
-_DECIMAL_POINT = re.compile(rb'[;"\r\n] *[+-]?\d+\.\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\r\n]|\Z))')
+_DECIMAL_COMMA = re.compile(rb'[;"\n] *[+-]?\d+,\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\n]|\Z))')
+_DECIMAL_POINT = re.compile(rb'[;"\n] *[+-]?\d+\.\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\n]|\Z))')
 _PANDAS_VERSION = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _EXACT_FLOATS: dict[str, Any] = {} if _PANDAS_VERSION >= (3, 1) else {"float_precision": "round_trip"}
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 200
@@ -222,7 +222,7 @@ def _sniff_delimiter(data: bytes, encoding: str) -> str:
     """Return the delimiter that gives most rows the width of the header, then the most numbers, then the most cells."""
     sample = data[:_SAMPLE_BYTES]
     if len(sample) < len(data):
-        sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"\r")) + 1] or sample
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
     scores: dict[str, tuple[float, float, int]] = {}
     for delimiter in (*_DELIMITERS, _WHITESPACE):
         if delimiter == _WHITESPACE and any(agreement >= 0.5 for agreement, _, _ in scores.values()):
@@ -246,6 +246,8 @@ def _sniff_delimiter(data: bytes, encoding: str) -> str:
 def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[str]) -> pd.DataFrame:
     notices: list[str] = []
     data = data.removeprefix(b"\xef\xbb\xbf")
+    if b"\r" in data:  # older pandas can run out of memory on lone carriage returns
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not data.strip():
         raise TableError(f"The table in {label} is empty, so write a header line and at least one row to it.")
     encoding = _text_encoding(data, label, notices)

@@ -1,0 +1,35 @@
+# Two commands do everything on a machine with Python >= 3.11 and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint bench docs clean
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## fit the demonstration data, print held-out figures, write a picture
+	$(BIN)/errorband demo --output out
+
+test: $(STAMP)  ## the whole test suite, without the long reproductions
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(STAMP)  ## style, types and the layer rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(STAMP)  ## speed against peers, each in its own environment; writes docs/benchmarks/
+	$(BIN)/python benchmarks/run.py exact
+	$(BIN)/python benchmarks/run.py exact-fit
+	$(BIN)/python benchmarks/run.py first-use
+
+docs: $(STAMP)  ## draw the gallery again
+	$(BIN)/python docs/gallery/make.py
+
+clean:
+	rm -rf $(VENV) out .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,34 @@
+"""Checks of the data beyond scikit-learn's, with messages that say what to do."""
+
+from typing import Any
+
+import numpy as np
+
+# Beyond this the squares that covariances are made of leave the range of double precision.
+LARGEST = 1e100
+
+
+def check_magnitude(values: np.ndarray, name: str) -> None:
+    """Refuse numbers whose squares overflow."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if largest > LARGEST:
+        raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
+
+
+def check_columns_are_numeric(X: Any) -> None:
+    """Name the columns of a DataFrame that do not hold numbers."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not hasattr(X, "dtypes"):
+        return
+    text = [str(name) for name, dtype in zip(columns, X.dtypes, strict=True) if _is_text(dtype)]
+    if text:
+        raise ValueError(
+            f"X has columns that are not numbers: {', '.join(map(repr, text))}. Drop them or encode them, e.g. with "
+            "scikit-learn's OneHotEncoder in a ColumnTransformer."
+        )
+
+
+def _is_text(dtype: Any) -> bool:
+    """Whether a pandas or polars column holds text, dates or categories (objects may still be numbers)."""
+    name = str(dtype).lower()
+    return any(kind in name for kind in ("str", "categor", "enum", "date", "time"))

@@ -1,0 +1,130 @@
+"""A report on a fitted model: one HTML file, with plots, that opens anywhere and needs no network.
+
+>>> from errorband.report import report  # doctest: +SKIP
+>>> report(model, X_test, y_test, title="House prices").save("report.html")  # doctest: +SKIP
+"""
+
+import html
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["Report", "report"]
+
+
+class Report:
+    """A report that can be saved or shown in a notebook.
+
+    Attributes
+    ----------
+    content : RegressionContent
+        The numbers and words, for those who want them without the page.
+    html : str
+        The page, complete in itself.
+    """
+
+    def __init__(self, content: Any):
+        self.content = content
+
+    @cached_property
+    def html(self) -> str:
+        """The page, put together when first asked for."""
+        from errorband.report import sections
+        from errorband.report.page import page
+
+        c = self.content
+        parts = sections.regression_header(c), sections.regression_sections(c), sections.regression_footer(c)
+        return page(c.title, *parts)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the page to a file; an interrupted write leaves what was there before."""
+        from errorband.persistence import atomic_write
+
+        with atomic_write(path) as file:
+            file.write(self.html.encode("utf-8"))
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html)
+        return f'<iframe srcdoc="{page}" title="{html.escape(self.content.title)}" style="width:100%;height:720px;border:0"></iframe>'  # noqa: E501
+
+    def __repr__(self) -> str:
+        return f"Report({self.content.title!r}: {' '.join(self.content.verdict)})"
+
+
+def report(
+    model: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    X_train: Any = None,
+    y_train: Any = None,
+    title: str | None = None,
+    data_notes: str | Sequence[str] = (),
+    baselines: bool = True,
+    target: str | None = None,
+    random_state: int = 0,
+) -> Report:
+    """Report on a fitted regressor, from its predictions of held-out rows.
+
+    Parameters
+    ----------
+    model : GPRegressor
+        A fitted model.
+    X_test, y_test : arrays, DataFrame and Series, or the like
+        Rows that were not used to fit.
+    X_train, y_train : optional
+        The training rows; the model remembers them, but a DataFrame also knows what its rows are called.
+    title : str, optional
+        Heading of the page.
+    data_notes : str or sequence of str
+        What was done to the data before: columns encoded, rows dropped, and so on.
+    baselines : bool
+        Compare with the training mean, linear regression and gradient boosting.
+    target : str, optional
+        What is predicted; by default the name of ``y_test`` if it has one.
+    random_state : int
+        Which rows are drawn where there are too many.
+
+    Returns
+    -------
+    Report
+        Save it with ``save("report.html")``, or let a notebook show it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (60, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> made = report(GPRegressor().fit(X[:40], y[:40]), X[40:], y[40:], title="A sine", baselines=False)
+    >>> made.content.scores[0].values["r2"] > 0.9
+    True
+    """
+    from errorband.report.build import build_regression
+
+    if not (hasattr(model, "predictive") and is_regressor(model)):
+        raise TypeError(
+            f"report takes a fitted errorband regressor; got {type(model).__name__}. Of a pipeline or a search, pass "
+            "the regressor itself and the inputs as it sees them."
+        )
+    check_is_fitted(model)
+    target = target or str(getattr(y_test, "name", None) or "target")
+    return Report(
+        build_regression(
+            model,
+            X_test,
+            y_test,
+            X_train=X_train,
+            y_train=y_train,
+            title=title or f"A report on {target}",
+            data_notes=(data_notes,) if isinstance(data_notes, str) else tuple(data_notes),
+            baselines=baselines,
+            target=target,
+            random_state=random_state,
+        )
+    )

@@ -1,0 +1,271 @@
+"""The words of a report on a regression: content in, header and sections out."""
+
+import numpy as np
+
+from errorband.report import figures
+from errorband.report.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
+from errorband.report.content import RegressionContent
+from errorband.report.page import Html, Plot, Section, el, join, table
+from errorband.report.scores import METRICS, Metric
+from errorband.report.text import count, duration, listing, number, percent
+
+MAX_HYPERPARAMETERS = 60
+HYPERPARAMETERS_SHOWN = 12
+
+
+def regression_header(c: RegressionContent) -> Html:
+    """The summary card."""
+    s, own = c.summary, c.scores[0].values
+    tiles = [
+        ("R² on held-out rows", number(own["r2"], 2)),
+        ("RMSE", number(own["rmse"])),
+        ("inside the 95 % band", percent(own["coverage"])),
+        ("log evidence", number(s.log_evidence, 5)),
+        ("training rows", f"{s.n_train:,}"),
+        ("held-out rows", f"{s.n_test:,}"),
+        ("time to fit", duration(s.seconds)),
+    ]
+    parts = [("Kernel", s.kernel), ("Likelihood", s.likelihood), ("Mean", s.mean), ("Method", s.method)]
+    return el(
+        "header",
+        el("p", f"{s.estimator}: {s.target} from {count(len(s.input_names), 'input')}", class_="kicker"),
+        el("h1", c.title),
+        el("p", " ".join(c.verdict), class_="verdict"),
+        el("dl", *[el("div", el("dt", name), el("dd", value)) for name, value in tiles], class_="tiles"),
+        el("dl", *[join([el("dt", name), el("dd", el("code", value))]) for name, value in parts], class_="parts"),
+    )
+
+
+def regression_sections(c: RegressionContent) -> list[Section]:
+    """All sections, in the order of reading."""
+    makers = (
+        _findings, _function, _data, _metrics, _predictions, _residuals, _relevance, _effects, _surprises, _search,
+        _hyperparameters,
+    )  # fmt: skip
+    return [section for make in makers if (section := make(c)) is not None]
+
+
+def regression_footer(c: RegressionContent) -> str:
+    """Who made this."""
+    return f"Made with {c.summary.versions}. This file is complete in itself and opens without a network."
+
+
+# ------------------------------------------------------------------------------------------------------- sections
+def _findings(c: RegressionContent) -> Section:
+    if not c.findings:
+        clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
+        return Section("findings", "Before you trust it", "", [el("p", clear, class_="all-clear")])
+    items = [
+        el("li", el("strong", f.title), ". ", f.text, class_=f.level, aria_label=f"{f.level}: {f.title}")
+        for f in c.findings
+    ]
+    return Section("findings", "Before you trust it", "", [el("ul", *items, class_="findings")])
+
+
+def _function(c: RegressionContent) -> Section | None:
+    names, target = c.summary.input_names, c.summary.target
+    if c.curve is not None:
+        caption = (
+            "Bands hold a new measurement with the probability given; the thin lines are functions drawn from the "
+            "posterior, without noise. " + _drawn(len(c.curve.train[0]), c.curve.n_train, "training")
+            + _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+        )  # fmt: skip
+        plot = Plot(figures.curve(c.curve, c.held_out, names[0], target), caption)
+        return Section("function", "The function", "", [plot])
+    if c.map is not None:
+        dots = "Dots are training rows. " + _drawn(len(c.map.train), c.map.n_train, "training")
+        mean = Plot(figures.surface(c.map, "mean", names, target), f"The predicted mean of {target}. {dots}")
+        std = Plot(
+            figures.surface(c.map, "std", names, target),
+            "How uncertain that mean is: one standard deviation, noise left out. It grows away from the rows.",
+        )
+        return Section("function", "The function", "", [[mean, std]])
+    return None
+
+
+def _data(c: RegressionContent) -> Section:
+    s = c.summary
+    low, median, high, spread = c.target_range
+    lead = (
+        f"{count(s.n_train, 'row')} to learn from and {count(s.n_test, 'row')} held out, with "
+        f"{count(len(s.input_names), 'input')}: {listing(s.input_names, most=30)}. In the training rows {s.target} runs "
+        f"from {number(low)} to {number(high)}, with median {number(median)} and standard deviation {number(spread)}."
+    )
+    notes = [el("ul", *[el("li", note) for note in c.data_notes], class_="notes")] if c.data_notes else []
+    return Section("data", "The data", lead, notes)
+
+
+def _metrics(c: RegressionContent) -> Section:
+    target = c.summary.target
+    rows = []
+    for metric in METRICS:
+        about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
+        values = [s.values[metric.key] for s in c.scores]
+        best = _best(metric, values)
+        shown = [percent(v) if metric.key == "coverage" else number(v) for v in values]
+        cells = [el("span", text, class_="best") if i == best else text for i, text in enumerate(shown)]
+        rows.append([about, *cells])
+    head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
+    scores = table(
+        head, rows, "Metrics on held-out rows, of the model and of baselines", "metrics stack", range(1, len(head))
+    )
+    others = [el("li", f"{s.name}: {s.note}.") for s in c.scores[1:]]
+    others += [el("li", _difference(k.baseline, k.verdict, k.difference, k.standard_error)) for k in c.comparisons]
+    lead = (
+        f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit. "
+        + ("The star marks the best of the row. " if len(c.scores) > 1 else "")
+    )  # fmt: skip
+    return Section("metrics", "How good it is", lead, [scores, *([el("ul", *others, class_="notes")] if others else [])])
+
+
+def _best(metric: Metric, values: list[float]) -> int | None:
+    """Position of the best value; none for a single one, nor for widths, which say nothing without the coverage."""
+    if len(values) < 2 or metric.key == "width" or not np.any(np.isfinite(values)):
+        return None
+    loss = {"low": values, "high": np.negative(values), "near": np.abs(np.subtract(values, metric.aim or 0.0))}
+    return int(np.nanargmin(loss[metric.better]))
+
+
+def _difference(baseline: str, verdict: str, difference: float, error: float) -> str:
+    say = {
+        "better": "the model is more accurate",
+        "worse": "the model is less accurate",
+        "even": "these rows cannot tell the two apart",
+    }[verdict]
+    return f"Mean squared error of {baseline.lower()} minus the model's: {number(difference)} ± {number(error)}; {say}."
+
+
+def _predictions(c: RegressionContent) -> Section:
+    target, held = c.summary.target, c.held_out
+    scatter = Plot(
+        figures.predicted_vs_actual(held, target),
+        "Held-out rows with their 95 % bands; on the dashed line the prediction is right. "
+        + _drawn(len(held.shown), held.total, "held-out"),
+    )
+    curve = Plot(
+        figures.calibration(c.calibration, held.total),
+        "How many targets the bands really hold. On the dashed line the bands are honest, below it too narrow, above "
+        f"it too wide; {held.total:,} rows of a calibrated model would stay in the grey area 95 % of the time.",
+    )
+    rows = [
+        [
+            f"{percent(a.level)} band",
+            percent(a.observed),
+            f"{percent(a.low)} to {percent(a.high)}",
+            number(a.width),
+            a.verdict,
+        ]
+        for a in c.calibration.at
+    ]
+    head = ["Band", "Holds", "By chance", "Mean width", "Width is"]
+    coverage = table(head, rows, "Coverage of the bands", "stack", (1, 2, 3))
+    lead = "A prediction is only as good as its error band: narrow, and right as often as it says."
+    return Section("predictions", "Predictions and their bands", lead, [[scatter, curve], el("div", coverage)])
+
+
+def _residuals(c: RegressionContent) -> Section:
+    names = c.summary.input_names
+    chosen = c.order[:MAX_RESIDUAL_INPUTS]
+    plots = [Plot(figures.residuals(c.held_out, j, names[j]), f"Residuals along {names[j]}.") for j in chosen]
+    lead = (
+        "Actual minus predicted, in standard deviations of the prediction. A good model leaves a cloud without shape, "
+        "with one row in twenty beyond the dashed lines. " + _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+    )
+    return Section("residuals", "What is left over", lead, [plots])
+
+
+def _relevance(c: RegressionContent) -> Section | None:
+    names, target = c.summary.input_names, c.summary.target
+    if len(names) < 2:
+        return None
+    ordered = [names[j] for j in c.order]
+    figure = figures.relevance(ordered, c.relevance[list(c.order)], target)
+    more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
+    caption = (
+        f"By how much the predicted {target} typically changes when this input alone is replaced by that of another "
+        "row (the square root of its total-effect variance). Interactions count; any kernel will do." + more
+    )
+    return Section("relevance", "Which inputs matter", "", [Plot(figure, caption)])
+
+
+def _effects(c: RegressionContent) -> Section | None:
+    if not c.effects:
+        return None
+    target = c.summary.target
+    plots = [
+        Plot(
+            figures.effect(e, target, c.held_out.X[:, e.feature]),
+            f"Average over {count(e.n_rows, 'training row')}; ticks below are held-out rows.",
+        )
+        for e in c.effects
+    ]
+    lead = (
+        f"The average prediction along one input, the others as they are in the data. Bands of 50, 80 and 95 % are the "
+        f"uncertainty of this average, noise left out. Inputs with less than {percent(LEAST_RELEVANCE)} of the largest "
+        "relevance are not shown."
+    )
+    return Section("effects", "What the inputs do", lead, [plots])
+
+
+def _surprises(c: RegressionContent) -> Section | None:
+    if c.surprises is None:
+        return None
+    rows = [
+        [
+            s.row,
+            number(s.observed, 4),
+            f"{number(s.expected, 4)} ({number(s.lower)} to {number(s.upper)})",
+            number(s.z_score, 3),
+            "; ".join(f"{name} {number(value, 4)}" for name, value in s.inputs),
+        ]
+        for s in c.surprises
+    ]
+    lead = (
+        "Each training row predicted from all the others. A score beyond ±3 is rare (about one row in 370): worth a "
+        "look, for a slip in the data or for something the model does not know. Rows are counted from 0, or named by "
+        "the index of the table."
+    )
+    head = ["Row", "Observed", "Expected (95 % band)", "Score", "Inputs, most relevant first"]
+    return Section(
+        "surprises", "Most surprising training rows", lead,
+        [table(head, rows, "Training rows by leave-one-out score", "stack rows", (1, 2, 3))],
+    )  # fmt: skip
+
+
+def _search(c: RegressionContent) -> Section | None:
+    s = c.summary
+    if s.converged is None or len(s.trace) < 2:
+        return None
+    steps = count(s.iterations, "iteration")
+    caption = f"Log evidence of the training targets, in their own units. {s.message} {steps}, {duration(s.seconds)}."
+    if len(s.starts) > 1:
+        near = sum(abs(v - max(s.starts)) < 0.1 for v in s.starts)
+        caption += f" {near} of {len(s.starts)} starts reached the best evidence to within 0.1."
+    lead = "The hyperparameters are those of the largest evidence: the density the model gave to the training targets."
+    return Section("search", "The search for hyperparameters", lead, [Plot(figures.trace(s.trace), caption)])
+
+
+def _hyperparameters(c: RegressionContent) -> Section:
+    rows = [[join([h.name, el("small", f" {h.part}")]), number(h.value, 4), h.unit] for h in c.hyperparameters]
+    head = ["Hyperparameter", "Value", "Unit"]
+    blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "", (1,))]
+    rest = rows[HYPERPARAMETERS_SHOWN:MAX_HYPERPARAMETERS]
+    if rest:
+        blocks.append(
+            el("details", el("summary", f"{len(rest)} more"), table(head, rest, "More hyperparameters", "", (1,)))
+        )
+    lead = (
+        "In the units of the data. A length-scale is the distance along an input over which the function changes "
+        "noticeably: long means smooth, or irrelevant."
+    )
+    if len(rows) > MAX_HYPERPARAMETERS:
+        lead += f" {len(rows) - MAX_HYPERPARAMETERS} more are left out; see kernel_ of the model."
+    return Section("hyperparameters", "Fitted hyperparameters", lead, blocks)
+
+
+def _drawn(shown: int, total: int, which: str) -> str:
+    """Say so when not all rows are drawn."""
+    return f"Drawn: {shown:,} of {total:,} {which} rows, chosen at random. " if shown < total else ""
+
+
+__all__ = ["regression_footer", "regression_header", "regression_sections"]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -118,13 +118,13 @@ class Worker:
 class Team:
     """The workers of one suite. One that fails is out, with its reason kept, and the others go on."""
 
-    def __init__(self, peers: tuple[str, ...]) -> None:
+    def __init__(self, peers: Iterable[str], variables: Mapping[str, str] | None = None) -> None:
         self.workers: dict[str, Worker] = {}
         self.failures: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
         for peer in peers:
             try:
-                self.workers[peer] = Worker(peer)
+                self.workers[peer] = Worker(peer, variables)
             except PeerError as error:
                 self.failures[peer] = str(error)
             else:

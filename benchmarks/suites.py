@@ -17,6 +17,7 @@ from peers.machine import FLOPS, SIDE
 
 Result = tuple[dict[str, Any], str]
 TOLERANCE = 1e-5
+CACHE = "ERRORBAND_CACHE_DIR"  # set to an empty folder where errorband is to compile anew
 
 
 def exact(options: argparse.Namespace) -> Result:
@@ -56,7 +57,7 @@ def exact_fit(options: argparse.Namespace) -> Result:
     request = {"model": "exact", "N": n, "D": d, "seed": seed, "N_test": options.test_size}
     X, y, _, y_test = problems.data(n, d, seed, options.test_size)
     fits: dict[str, list[dict[str, Any]]] = {p: [] for p in options.peers}
-    with Team(options.peers) as team:
+    with tempfile.TemporaryDirectory() as cache, Team(options.peers, {CACHE: cache}) as team:
         for r, peer in team.turns(options.rounds):
             print(f"round {r + 1}: {label(peer)}", flush=True)
             settle()
@@ -117,7 +118,7 @@ def first_use(options: argparse.Namespace) -> Result:
                 for name in (f"{OURS}, empty cache", f"{OURS}, warm cache") if peer == OURS else (label(peer),):
                     settle()
                     try:
-                        with Worker(peer, {"ERRORBAND_CACHE_DIR": cache}) as worker:
+                        with Worker(peer, {CACHE: cache}) as worker:
                             answer = worker.ask("fit", **request)
                         runs.setdefault(name, []).append({k: answer[k] for k in ("import", "fit", "predict")})
                     except PeerError as error:

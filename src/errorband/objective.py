@@ -36,6 +36,7 @@ class EvidenceObjective:
         n = len(self.data.y)
         self._X = pad_rows(self.data.X, padded_size(n))
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
+        self.state = None  # where the inference rule last ended: the next run starts there
         self._has_priors = any(e.prior and not e.fixed for e in parameters.entries(self.model))
 
     @in_double_precision
@@ -51,8 +52,9 @@ class EvidenceObjective:
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and gradient at a vector."""
         prior, pull = _prior_and_pullback(self.model, theta, self._X)
-        value, adjoint = self.inference.log_evidence(prior, self.data, self.basis)
-        gradient = np.asarray(_pull_back(pull, adjoint))
+        found = self.inference.evaluate(prior, self.data, self.basis, self.state)
+        self.state = found.state
+        value, gradient = found.log_evidence, np.asarray(_pull_back(pull, found.adjoint))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)

@@ -28,7 +28,7 @@ from errorband import __version__
 from errorband.approximations import APPROXIMATIONS
 from errorband.estimators import ESTIMATORS
 from errorband.estimators.scaling import Scaling
-from errorband.inference import INFERENCES, TrainingData
+from errorband.inference import INFERENCES, Status, TrainingData
 from errorband.kernels import KERNELS
 from errorband.likelihoods import LIKELIHOODS
 from errorband.means import MEANS
@@ -47,7 +47,7 @@ class ModelFileError(ValueError):
 
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
-    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, LBFGS)}
+    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, LBFGS, Status)}
     return {
         "kernel": KERNELS,
         "likelihood": LIKELIHOODS,

@@ -141,6 +141,7 @@ def everything(structure, sites, cross, prior):
         "adjoint": c.adjoint(),
         "solution": c.solve(2.0 * sites.shift + 1.0),
         "state": c.state(),
+        "gradient": jax.value_and_grad(log_partition, argnums=(0, 1))(structure, sites),
         "prior": (structure.diagonal(), structure.matvec(sites.shift)),
     }
 
@@ -159,7 +160,6 @@ def naive_log_partition(structure, sites):
 
 
 naive_gradient = jax.jit(jax.value_and_grad(naive_log_partition, argnums=(0, 1)))
-own_gradient = jax.jit(jax.value_and_grad(log_partition, argnums=(0, 1)))
 condition = jax.jit(lambda structure, sites: structure.condition(sites))
 dense_of = jax.jit(lambda structure: structure.dense())
 
@@ -179,7 +179,13 @@ def sweep(structure, sites, order):
 
 over_cases = pytest.mark.parametrize(
     ("name", "L", "kind"),
-    [(name, L, kind) for name in BUILDERS for L in (1, 2, 3) for kind in ("positive", "zeros", "indefinite")],
+    [
+        (name, L, kind)
+        for name in BUILDERS
+        for L in (1, 2, 3)
+        for kind in ("positive", "zeros", "indefinite")
+        if L < 3 or name in STRUCTURES
+    ],
 )
 over_structures = pytest.mark.parametrize("name", BUILDERS)
 
@@ -239,11 +245,12 @@ def check_against_dense_algebra(case, sites):
 def test_adjoint_is_the_gradient(name, L, kind):
     case, sites = make(name, L, kind)
     value, (want, want_sites) = naive_gradient(case.structure, sites)
-    got = evaluate(case, sites)["adjoint"]
+    found = evaluate(case, sites)
+    got = found["adjoint"]
     assert jax.tree.structure(got) == jax.tree.structure(case.structure)
     jax.tree.map(close, got, want)
     # And the function with that rule built in, in both arguments.
-    own_value, own = own_gradient(case.structure, sites)
+    own_value, own = found["gradient"]
     close(own_value, value)
     jax.tree.map(close, own, (want, want_sites))
 
@@ -290,7 +297,7 @@ def test_update_site_replaces_one_site(name, L):
     jax.tree.map(close, got, evaluate(case, changed)["state"])
 
 
-@pytest.mark.parametrize("L", [1, 2, 3])
+@pytest.mark.parametrize("L", [1, 2])
 @over_structures
 def test_improper_posterior_is_flagged(name, L):
     """The flag is exact: it turns where the least eigenvalue of I + K½ΠK½ crosses zero."""
@@ -313,7 +320,7 @@ def test_an_even_number_of_bad_directions_is_still_improper():
             assert not condition(case.structure, sites).proper
 
 
-@pytest.mark.parametrize("L", [1, 2, 3])
+@pytest.mark.parametrize("L", [1, 2])
 @over_structures
 def test_state_admits_what_keeps_it_proper(name, L):
     case, sites = make(name, L, "indefinite")
@@ -353,8 +360,10 @@ def test_rows_without_sites_change_nothing(name, kind):
     else:
         padded = LowRank(padded.diag[:, pad], padded.basis[:, pad])
     padded_sites = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), sites, Sites.zeros(3, 2))
-    value, (gradient, _) = own_gradient(case.structure, sites)
-    padded_value, (padded_gradient, _) = own_gradient(padded, padded_sites)
+    value, (gradient, _) = evaluate(case, sites)["gradient"]
+    padded_value, (padded_gradient, _) = jax.jit(jax.value_and_grad(log_partition, argnums=(0, 1)))(
+        padded, padded_sites
+    )
     close(padded_value, value)
     for long, short in zip(jax.tree.leaves(padded_gradient), jax.tree.leaves(gradient), strict=True):
         inner = tuple(slice(size) for size in short.shape)

@@ -14,10 +14,16 @@ def _double_precision():
         yield
 
 
-condition = jax.jit(lambda K, sites: Dense(K).condition(sites))
+N = 30
 
 
-def smooth_covariance(n, lengthscale):
+@jax.jit
+def evaluate(K, sites):
+    c = Dense(K).condition(sites)
+    return c, c.log_partition, c.marginals()[1], c.adjoint().K
+
+
+def smooth_covariance(lengthscale, n=N):
     x = np.linspace(0.0, 1.0, n)
     return jnp.asarray(np.exp(-0.5 * ((x[:, None] - x) / lengthscale) ** 2))[None]
 
@@ -25,52 +31,56 @@ def smooth_covariance(n, lengthscale):
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-8])
 def test_small_noise_keeps_its_digits(noise):
     """Weights of exact regression, (K + σ²I)⁻¹y, without the digits that b − WKb would lose."""
-    n = 40
-    K = smooth_covariance(n, 0.02)  # well conditioned, so that any loss is the formula's own
-    y = np.random.default_rng(0).normal(size=n)
-    want = np.linalg.solve(np.asarray(K[0]) + noise * np.eye(n), y)
-    c = condition(K, Sites.diagonal(y / noise, np.full(n, 1.0 / noise)))
-    np.testing.assert_allclose(c.weights[:, 0], want, rtol=1e-11, atol=1e-11 * np.abs(want).max())
+    K = smooth_covariance(0.02)  # well conditioned, so that any loss is the formula's own
+    y = np.random.default_rng(0).normal(size=N)
+    want = np.linalg.solve(np.asarray(K[0]) + noise * np.eye(N), y)
+    c, *_ = evaluate(K, Sites.diagonal(y / noise, np.full(N, 1.0 / noise)))
+    np.testing.assert_allclose(c.weights[:, 0], want, rtol=1e-12, atol=1e-12 * np.abs(want).max())
 
 
 def test_singular_covariance():
     """Repeated inputs and a covariance of numerical rank far below N need no jitter."""
-    n = 60
-    K = smooth_covariance(n, 5.0)
+    K = smooth_covariance(5.0)
     K = K.at[:, 1].set(K[:, 0]).at[:, :, 1].set(K[:, :, 0])
-    y = np.random.default_rng(1).normal(size=n)
-    c = condition(K, Sites.diagonal(y / 0.1, np.full(n, 10.0)))
+    y = np.random.default_rng(1).normal(size=N)
+    c, _, covariance, _ = evaluate(K, Sites.diagonal(y / 0.1, np.full(N, 10.0)))
     assert c.proper
-    want = np.linalg.slogdet(np.asarray(K[0]) / 0.1 + np.eye(n))[1]
-    np.testing.assert_allclose(c.log_det, want, rtol=1e-10)
-    variance = np.asarray(c.marginals()[1][:, 0, 0])
-    assert np.all(variance > 0.0)
+    np.testing.assert_allclose(c.log_det, np.linalg.slogdet(np.asarray(K[0]) / 0.1 + np.eye(N))[1], rtol=1e-10)
+    assert np.all(covariance > 0.0)
 
 
 def test_site_with_a_shift_but_no_precision():
     """exp(b f) alone tilts the prior: h = K b, log Z = ½ bᵀKb."""
-    K = smooth_covariance(5, 0.3)
-    b = jnp.arange(5.0)
-    c = condition(K, Sites.diagonal(b, jnp.zeros(5)))
-    np.testing.assert_allclose(c.mean[:, 0], K[0] @ b, rtol=1e-14)
-    np.testing.assert_allclose(c.log_partition, 0.5 * b @ K[0] @ b, rtol=1e-14)
+    K = smooth_covariance(0.3)
+    b = np.linspace(-1.0, 2.0, N)
+    c, log_z, *_ = evaluate(K, Sites.diagonal(b, np.zeros(N)))
+    np.testing.assert_allclose(c.mean[:, 0], K[0] @ b, rtol=1e-13)
+    np.testing.assert_allclose(log_z, 0.5 * b @ K[0] @ b, rtol=1e-13)
 
 
 def test_uncoupled_latents_are_separate_problems():
     rng = np.random.default_rng(2)
-    K = jnp.concatenate([smooth_covariance(6, 0.1), smooth_covariance(6, 0.4)])
-    shift, precision = jnp.asarray(rng.normal(size=(6, 2))), jnp.asarray(rng.uniform(0.1, 2.0, size=(6, 2)))
-    joint = condition(K, Sites(shift, precision[..., None] * jnp.eye(2)))
-    alone = [condition(K[l : l + 1], Sites.diagonal(shift[:, l], precision[:, l])) for l in range(2)]
-    np.testing.assert_allclose(joint.log_partition, sum(c.log_partition for c in alone), rtol=1e-12)
-    np.testing.assert_allclose(joint.mean, jnp.concatenate([c.mean for c in alone], axis=1), rtol=1e-11)
-    np.testing.assert_allclose(joint.adjoint().K, jnp.concatenate([c.adjoint().K for c in alone]), atol=1e-12)
+    K = jnp.concatenate([smooth_covariance(0.1), smooth_covariance(0.4)])
+    shift, precision = rng.normal(size=(N, 2)), rng.uniform(-0.02, 2.0, size=(N, 2))
+    joint, log_z, covariance, adjoint = evaluate(
+        K, Sites(jnp.asarray(shift), jnp.asarray(precision[..., None] * np.eye(2)))
+    )
+    assert joint.proper
+    total = 0.0
+    for l in range(2):
+        alone, part, variance, gradient = evaluate(K[l : l + 1], Sites.diagonal(shift[:, l], precision[:, l]))
+        total += part
+        np.testing.assert_allclose(joint.mean[:, l], alone.mean[:, 0], rtol=1e-10)
+        np.testing.assert_allclose(covariance[:, l, l], variance[:, 0, 0], rtol=1e-10)
+        np.testing.assert_allclose(adjoint[l], gradient[0], atol=1e-11)
+    np.testing.assert_allclose(log_z, total, rtol=1e-11)
+    np.testing.assert_allclose(covariance[:, 0, 1], 0.0, atol=1e-14)
 
 
 def test_one_latent_pays_nothing_for_the_general_case():
     """No eigenvalue problems, and the second factorisation is behind a branch that nonnegative sites do not take."""
     sites = Sites.diagonal(jnp.ones(8), jnp.ones(8))
-    jaxpr = jax.make_jaxpr(lambda s: Dense(smooth_covariance(8, 0.1)).condition(s))(sites)
+    jaxpr = jax.make_jaxpr(lambda s: Dense(smooth_covariance(0.1, 8)).condition(s))(sites)
     assert "eigh" not in str(jaxpr)
     assert [equation.primitive.name for equation in jaxpr.eqns].count("cond") == 1
     outside = [str(equation) for equation in jaxpr.eqns if equation.primitive.name != "cond"]
@@ -78,7 +88,7 @@ def test_one_latent_pays_nothing_for_the_general_case():
 
 
 def test_single_precision_stays_single():
-    K = smooth_covariance(5, 0.1).astype(jnp.float32)
+    K = smooth_covariance(0.1, 5).astype(jnp.float32)
     sites = Sites.diagonal(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))
 
     def run(K):

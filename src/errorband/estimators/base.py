@@ -42,8 +42,12 @@ class GaussianProcess(BaseEstimator):
         objective = self._objective(X, y, noise_variance, scaling)
         theta = self._search(objective)
         model, prior = objective.at(theta)
-        self.log_evidence_ = self._evidence_in_data_units(objective, theta, scaling)
-        self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis)
+        found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
+        # Density of the targets as given, not as standardised.
+        degrees = len(y) - objective.basis.shape[1]
+        self.log_evidence_ = found.log_evidence - degrees * float(np.log(scaling.y_scale))
+        self.inference_status_ = found.status
+        self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis, found.state)
         self.kernel_, self.likelihood_, self.mean_ = model.kernel, model.likelihood, model.mean
         self.approximation_, self.inference_ = model.approximation, objective.inference
         self.jitter_ = float(self.posterior_.jitter)
@@ -69,7 +73,7 @@ class GaussianProcess(BaseEstimator):
         )
         model = self._initial_model(data)
         inference = self._inference(model)
-        reason = inference.supports(model)
+        reason = inference.supports(model, data)
         if reason is not None:
             raise ValueError(reason)
         return EvidenceObjective(model, inference, data)
@@ -108,13 +112,6 @@ class GaussianProcess(BaseEstimator):
         )
         warn_if_not_converged(self.fit_result_)
         return self.fit_result_.theta
-
-    def _evidence_in_data_units(self, objective: EvidenceObjective, theta: np.ndarray, scaling: Scaling) -> float:
-        """Density of the targets as given, not as standardised."""
-        _, prior = objective.at(theta)
-        value, _ = objective.inference.log_evidence(prior, objective.data, objective.basis)
-        degrees = len(objective.data.y) - objective.basis.shape[1]
-        return value - degrees * float(np.log(scaling.y_scale))
 
     # ------------------------------------------------------------------ reading the constructor's arguments
     def _kernel(self) -> Kernel:

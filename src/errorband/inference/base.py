@@ -34,6 +34,15 @@ class TrainingData:
     noise_variance: np.ndarray | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """How a run of an inference rule ended."""
+
+    converged: bool
+    sweeps: int
+    message: str
+
+
 class Adjoint(eqx.Module):
     """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`, in whatever compact form a rule has."""
 
@@ -42,28 +51,47 @@ class Adjoint(eqx.Module):
         """The derivatives as a pytree of the same structure. Traced, so that large arrays are made on the fly."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a rule found at one setting of the hyperparameters.
+
+    Attributes
+    ----------
+    log_evidence : float
+    adjoint : Adjoint
+        Its derivatives.
+    state : pytree or None
+        Where the next run, at hyperparameters nearby, had better start: the sites.
+    status : Status
+    """
+
+    log_evidence: float
+    adjoint: Adjoint
+    state: Any
+    status: Status
+
+
 class Inference(Printable):
     """A rule that replaces each likelihood term by a Gaussian site."""
 
     @abc.abstractmethod
-    def supports(self, model: Model) -> str | None:
-        """None if the rule applies to the model; else a sentence that says why not and what does."""
+    def supports(self, model: Model, data: TrainingData) -> str | None:
+        """None if the rule applies; else a sentence that says why not and what does."""
 
     @abc.abstractmethod
-    def log_evidence(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> tuple[float, Adjoint]:
+    def evaluate(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None) -> Evaluation:
         """Log evidence and its derivatives. ``basis`` (n, p) is integrated out of the mean under a flat prior.
 
         Arrays of ``prior`` may have more rows than the data: the rest is padding and is left alone.
         """
 
     @abc.abstractmethod
-    def posterior(self, model: Model, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> Posterior:
+    def posterior(
+        self, model: Model, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None
+    ) -> Posterior:
         """The posterior, for prediction."""
 
 
 def no_basis(n: int) -> np.ndarray:
     """The empty basis: nothing is integrated out of the mean."""
     return np.zeros((n, 0))
-
-
-__all__: list[Any] = ["Adjoint", "Inference", "TrainingData", "no_basis"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Exact as NoApproximation
-from errorband.inference.base import Adjoint, Inference
+from errorband.inference.base import Adjoint, Evaluation, Inference, Status
 from errorband.likelihoods import Gaussian
 from errorband.model import PriorAtData
 from errorband.parameters import replace_values
@@ -27,14 +27,14 @@ class Exact(Inference):
     and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; Rasmussen & Williams eq. 2.45).
     """
 
-    def supports(self, model):  # noqa: D102
+    def supports(self, model, data):  # noqa: D102
         if not isinstance(model.likelihood, Gaussian):
             return f"Exact inference needs a Gaussian likelihood, not {type(model.likelihood).__name__}."
         if not isinstance(model.approximation, NoApproximation):
             return f"Exact inference needs approximation='exact', not {type(model.approximation).__name__}."
         return None
 
-    def log_evidence(self, prior, data, basis):  # noqa: D102
+    def evaluate(self, prior, data, basis, state=None):  # noqa: D102
         f = _factorise(prior, data, basis)
         n, p = basis.shape
         # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
@@ -45,9 +45,10 @@ class Exact(Inference):
         noise_bar = 0.5 * float(np.sum(f.weights**2 - np.diagonal(inverse)))
         size = prior.mean.shape[0]
         likelihood_bar = replace_values(prior.likelihood, {("noise_variance",): np.asarray(noise_bar)})
-        return float(value), ExactAdjoint(_padded(f.weights, size), _padded(inverse, size), likelihood_bar)
+        adjoint = ExactAdjoint(_padded(f.weights, size), _padded(inverse, size), likelihood_bar)
+        return Evaluation(float(value), adjoint, None, Status(True, 0, "Exact."))
 
-    def posterior(self, model, prior, data, basis):  # noqa: D102
+    def posterior(self, model, prior, data, basis, state=None):  # noqa: D102
         f = _factorise(prior, data, basis)
         return DensePosterior(
             kernel=model.kernel,

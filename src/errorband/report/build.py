@@ -12,6 +12,7 @@ from errorband.predictive import Predictive
 from errorband.report import checks
 from errorband.report.checks import CoverageAt
 from errorband.report.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
+from errorband.report.describe import describe
 from errorband.report.hyperparameters import hyperparameters
 from errorband.report.scores import baseline_scores, compare, score
 
@@ -122,10 +123,7 @@ def _summary(model: Any, n_train: int, n_test: int, target: str) -> Summary:
         trace = np.asarray(result.trace) + (model.log_evidence_ - result.value)
     return Summary(
         estimator=type(model).__name__,
-        kernel=repr(model.kernel_),
-        likelihood=repr(model.likelihood_),
-        mean=repr(model.mean_),
-        method=f"{model.approximation_!r} with {model.inference_!r} inference",
+        parts=describe(model),
         log_evidence=float(model.log_evidence_),
         n_train=n_train,
         n_test=n_test,

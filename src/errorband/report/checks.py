@@ -207,7 +207,7 @@ def verdict(
     parts = [phrases[v].format(listing(names)) for v, names in by_verdict.items() if names]
     if parts and not parts[0].startswith("it is"):
         parts[0] = "it is " + parts[0]
-    second = (", ".join(parts) + ".") if parts else ""
+    second = listing(parts) + "." if parts else ""
     outer = coverages[-1]
     held = f"its {percent(outer.level)} bands hold {percent(outer.observed)} of the targets"
     wrong = [c.verdict for c in coverages if c.verdict != "as it should be"]

@@ -15,10 +15,7 @@ class Summary:
     """What was fitted, to what, and how that went. ``converged`` is None if nothing was searched."""
 
     estimator: str
-    kernel: str
-    likelihood: str
-    mean: str
-    method: str
+    parts: dict[str, str]
     log_evidence: float
     n_train: int
     n_test: int

@@ -12,7 +12,7 @@ import numpy as np
 
 from errorband.effects import PartialDependence
 from errorband.report.content import Calibration, Curve, HeldOut, Map
-from errorband.report.text import count, listing, number, percent, shorten
+from errorband.report.text import brief, count, listing, number, percent, shorten
 
 # Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
 _CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
@@ -178,8 +178,8 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
         data = [_band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
         data.append(_line(e.grid, e.curve.mean, "@model", width=2.5, **point))
     rug = {
-        "type": "scatter", "mode": "markers", "x": rows, "y": np.zeros(len(rows)), "yaxis": "y2", "hoverinfo": "skip",
-        "marker": {"symbol": "line-ns-open", "size": 8, "color": "@muted", "opacity": 0.6},
+        "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2", "hoverinfo": "skip",
+        "marker": {"symbol": "line-ns-open", "size": 9, "color": "@muted", "opacity": 0.55},
     }  # fmt: skip
     i, k = int(np.argmin(e.curve.mean)), int(np.argmax(e.curve.mean))
     alt = (
@@ -187,13 +187,13 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
         f"lowest {number(e.curve.mean[i])} at {number(e.grid[i])}, highest {number(e.curve.mean[k])} at "
         f"{number(e.grid[k])}; the 95 % band is {number(np.mean(upper - lower))} wide on average."
     )
-    shape = layout(label(e.name), label(target, 20), yaxis={"domain": [0.07, 1]})
+    shape = layout(label(e.name), label(target, 20))
     if e.discrete:
-        shape["xaxis"] |= {"tickvals": e.grid, "ticktext": [number(v) for v in e.grid]}
+        shape["xaxis"] |= {"tickvals": e.grid, "ticktext": [brief(v) for v in e.grid]}
     else:  # a value far out would squeeze the curve into a corner
         reach = float(e.grid[-1] - e.grid[0]) or 1.0
         shape["xaxis"]["range"] = [float(e.grid[0]) - 0.04 * reach, float(e.grid[-1]) + 0.04 * reach]
-    shape["yaxis2"] = {"domain": [0, 0.05], "visible": False, "range": [-1, 1], "fixedrange": True}
+    shape["yaxis2"] = {"overlaying": "y", "visible": False, "range": [0, 1], "fixedrange": True}
     return Figure([*data, rug], shape, alt, height=270)
 
 

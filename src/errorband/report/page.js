@@ -4,10 +4,7 @@
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const root = document.documentElement;
   const touch = matchMedia("(pointer: coarse)");
-  const config = {
-    responsive: true, displaylogo: false, displayModeBar: touch.matches ? false : "hover",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
-  };
+  const config = { responsive: true, displayModeBar: false, doubleClick: "reset" };
 
   function colour(token, style) {
     const found = /^@([a-z]+)(?:\/([\d.]+))?$/.exec(token);

@@ -17,29 +17,29 @@ EXACT_BOOSTING_ROWS = 2_000  # up to here trees split on every value, above on h
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A column of the table of scores: ``better`` is "low", "high" or "near" (to ``aim``)."""
+    """A row of the table of scores: ``better`` is "low" or "high", or empty where neither is."""
 
     key: str
     name: str
     meaning: str
     better: str
-    aim: float | None = None
+    decimals: int | None = None
 
 
 METRICS: tuple[Metric, ...] = (
     Metric("rmse", "RMSE", "Typical size of the error of the predicted mean, in the units of {target}.", "low"),
     Metric("r2", "R²", "Share of the variation of {target} that is explained: 1 is perfect, 0 no better than the mean "
-           "of the held-out rows.", "high"),
+           "of the held-out rows.", "high", decimals=3),
     Metric("nlpd", "NLPD", "Negative log predictive density: how surprised the model is by the truth, on average. It "
-           "punishes errors and bands that are too narrow or too wide.", "low"),
+           "punishes errors and bands that are too narrow or too wide.", "low", decimals=3),
     Metric("crps", "CRPS", "Distance of the whole predictive distribution from the truth, in the units of {target}; "
            "for a prediction without a band it is the mean absolute error.", "low"),
     Metric("coverage", "Coverage at 95 %", "Share of held-out targets inside their 95 % band. Near 95 % is right; "
-           "below is overconfident, above is cautious.", "near", 0.95),
+           "below is overconfident, above is cautious.", ""),
     Metric("width", "Width at 95 %", "Mean width of the 95 % band, in the units of {target}. Narrow is good, but only "
-           "if the coverage is right.", "low"),
+           "if the coverage is right.", ""),
     Metric("msll", "MSLL", "NLPD minus that of a normal distribution fitted to the training targets: below 0 the "
-           "inputs help, at 0 they do not.", "low"),
+           "inputs help, at 0 they do not.", "low", decimals=3),
 )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from errorband.report import figures
 from errorband.report.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
 from errorband.report.content import RegressionContent
 from errorband.report.page import Html, Plot, Section, el, join, table
-from errorband.report.scores import METRICS, Metric
-from errorband.report.text import count, duration, listing, number, percent
+from errorband.report.scores import METRICS, Comparison, Metric
+from errorband.report.text import brief, count, duration, listing, number, percent
 
 MAX_HYPERPARAMETERS = 60
 HYPERPARAMETERS_SHOWN = 12
@@ -20,19 +20,17 @@ def regression_header(c: RegressionContent) -> Html:
         ("R² on held-out rows", number(own["r2"], 2)),
         ("RMSE", number(own["rmse"])),
         ("inside the 95 % band", percent(own["coverage"])),
-        ("log evidence", number(s.log_evidence, 5)),
-        ("training rows", f"{s.n_train:,}"),
-        ("held-out rows", f"{s.n_test:,}"),
+        ("log evidence", number(s.log_evidence, decimals=1)),
+        ("rows to learn from + held out", f"{s.n_train:,} + {s.n_test:,}"),
         ("time to fit", duration(s.seconds)),
     ]
-    parts = [("Kernel", s.kernel), ("Likelihood", s.likelihood), ("Mean", s.mean), ("Method", s.method)]
     return el(
         "header",
         el("p", f"{s.estimator}: {s.target} from {count(len(s.input_names), 'input')}", class_="kicker"),
         el("h1", c.title),
         el("p", " ".join(c.verdict), class_="verdict"),
         el("dl", *[el("div", el("dt", name), el("dd", value)) for name, value in tiles], class_="tiles"),
-        el("dl", *[join([el("dt", name), el("dd", el("code", value))]) for name, value in parts], class_="parts"),
+        el("dl", *[join([el("dt", name), el("dd", value)]) for name, value in s.parts.items()], class_="parts"),
     )
 
 
@@ -102,15 +100,14 @@ def _metrics(c: RegressionContent) -> Section:
         about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
         values = [s.values[metric.key] for s in c.scores]
         best = _best(metric, values)
-        shown = [percent(v) if metric.key == "coverage" else number(v) for v in values]
+        shown = [percent(v) if metric.key == "coverage" else number(v, decimals=metric.decimals) for v in values]
         cells = [el("span", text, class_="best") if i == best else text for i, text in enumerate(shown)]
         rows.append([about, *cells])
     head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
     scores = table(
         head, rows, "Metrics on held-out rows, of the model and of baselines", "metrics stack", range(1, len(head))
     )
-    others = [el("li", f"{s.name}: {s.note}.") for s in c.scores[1:]]
-    others += [el("li", _difference(k.baseline, k.verdict, k.difference, k.standard_error)) for k in c.comparisons]
+    others = [el("li", f"{s.name}: {s.note}. {_difference(k)}") for s, k in zip(c.scores[1:], c.comparisons, strict=True)]
     lead = (
         f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit. "
         + ("The star marks the best of the row. " if len(c.scores) > 1 else "")
@@ -119,20 +116,20 @@ def _metrics(c: RegressionContent) -> Section:
 
 
 def _best(metric: Metric, values: list[float]) -> int | None:
-    """Position of the best value; none for a single one, nor for widths, which say nothing without the coverage."""
-    if len(values) < 2 or metric.key == "width" or not np.any(np.isfinite(values)):
+    """Position of the best value; none for a single one, nor for coverage and width, to be judged together only."""
+    if len(values) < 2 or not metric.better or not np.any(np.isfinite(values)):
         return None
-    loss = {"low": values, "high": np.negative(values), "near": np.abs(np.subtract(values, metric.aim or 0.0))}
-    return int(np.nanargmin(loss[metric.better]))
+    return int(np.nanargmin(values if metric.better == "low" else np.negative(values)))
 
 
-def _difference(baseline: str, verdict: str, difference: float, error: float) -> str:
+def _difference(k: Comparison) -> str:
     say = {
         "better": "the model is more accurate",
         "worse": "the model is less accurate",
         "even": "these rows cannot tell the two apart",
-    }[verdict]
-    return f"Mean squared error of {baseline.lower()} minus the model's: {number(difference)} ± {number(error)}; {say}."
+    }[k.verdict]
+    size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
+    return f"Its mean squared error is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
 
 
 def _predictions(c: RegressionContent) -> Section:
@@ -157,7 +154,7 @@ def _predictions(c: RegressionContent) -> Section:
         ]
         for a in c.calibration.at
     ]
-    head = ["Band", "Holds", "By chance", "Mean width", "Width is"]
+    head = ["Band", "Holds", "Chance allows", "Mean width", "The band is"]
     coverage = table(head, rows, "Coverage of the bands", "stack", (1, 2, 3))
     lead = "A prediction is only as good as its error band: narrow, and right as often as it says."
     return Section("predictions", "Predictions and their bands", lead, [[scatter, curve], el("div", coverage)])
@@ -213,10 +210,10 @@ def _surprises(c: RegressionContent) -> Section | None:
     rows = [
         [
             s.row,
-            number(s.observed, 4),
+            brief(s.observed),
             f"{number(s.expected, 4)} ({number(s.lower)} to {number(s.upper)})",
             number(s.z_score, 3),
-            "; ".join(f"{name} {number(value, 4)}" for name, value in s.inputs),
+            "; ".join(f"{name} {brief(value)}" for name, value in s.inputs),
         ]
         for s in c.surprises
     ]
@@ -248,11 +245,11 @@ def _search(c: RegressionContent) -> Section | None:
 def _hyperparameters(c: RegressionContent) -> Section:
     rows = [[join([h.name, el("small", f" {h.part}")]), number(h.value, 4), h.unit] for h in c.hyperparameters]
     head = ["Hyperparameter", "Value", "Unit"]
-    blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "", (1,))]
+    blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "stack plain", (1,))]
     rest = rows[HYPERPARAMETERS_SHOWN:MAX_HYPERPARAMETERS]
     if rest:
         blocks.append(
-            el("details", el("summary", f"{len(rest)} more"), table(head, rest, "More hyperparameters", "", (1,)))
+            el("details", el("summary", f"{len(rest)} more"), table(head, rest, "More hyperparameters", "stack plain", (1,)))
         )
     lead = (
         "In the units of the data. A length-scale is the distance along an input over which the function changes "

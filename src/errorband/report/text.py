@@ -8,28 +8,44 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
 
 
-def number(value: Any, digits: int = 3) -> str:
+def number(value: Any, digits: int = 3, decimals: int | None = None) -> str:
     """A number with so many significant digits, a true minus sign and no computer notation.
+
+    ``decimals`` asks for so many places after the point instead.
 
     Examples
     --------
-    >>> number(1234567.0), number(-0.012345), number(3.2e-9), number(None)
-    ('1,234,567', '−0.0123', '3.2×10⁻⁹', '–')
+    >>> number(1234567.0), number(-0.012345), number(55.99), number(56.0), number(3.2e-9), number(None)
+    ('1,234,567', '−0.0123', '56.0', '56', '3.2×10⁻⁹', '–')
+    >>> number(-0.0016, decimals=3)
+    '−0.002'
     """
     if value is None or not math.isfinite(value := float(value)):
         return MISSING
+    if decimals is not None:
+        return f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "−")
     if value == 0:
         return "0"
-    exponent = math.floor(math.log10(abs(value)))
+    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
     if -4 <= exponent < 9:
-        rounded = round(value, digits - 1 - exponent) if exponent < digits else value
-        decimals = max(0, digits - 1 - exponent)
-        text = f"{rounded:,.{decimals}f}"
-        text = text.rstrip("0").rstrip(".") if rounded == int(rounded) and decimals else text
+        places = 0 if value == int(value) else max(0, digits - 1 - exponent)
+        text = f"{value:,.{places}f}"
     else:
         mantissa, power = f"{value:.{digits - 1}e}".split("e")
         text = f"{mantissa.rstrip('0').rstrip('.')}×10{str(int(power)).translate(_SUPERSCRIPTS)}"
     return text.replace("-", "−")
+
+
+def brief(value: float) -> str:
+    """A value of the data: four digits at most, no zeros at the end.
+
+    Examples
+    --------
+    >>> brief(26.9), brief(0.12345), brief(1200.0)
+    ('26.9', '0.1235', '1,200')
+    """
+    text = number(value, 4)
+    return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
 
 
 def percent(share: float | None) -> str:

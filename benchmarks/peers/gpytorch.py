@@ -1,7 +1,7 @@
 """GPyTorch: `ExactGP`, with PyTorch's L-BFGS.
 
-The library ships no optimiser. The Adam loop of its documentation is still nats short after a thousand steps on the
-problems here, so it gets the same kind of search as the others have.
+The library ships no optimiser. The Adam loop of its documentation (rate 0.1) is still 0.4 nat (N = 150) and 3.6 nats
+(N = 400) short after a thousand steps on the data here, so it gets the same kind of search as the others have.
 
 Above 800 points it goes over to conjugate gradients and a stochastic log-determinant, which is another quantity than
 the others compute; Cholesky is asked for at every size here.

@@ -3,6 +3,7 @@
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 
 from errorband.approximations import Approximation
 from errorband.kernels import Kernel
@@ -22,9 +23,9 @@ class Model(Printable):
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
-        return PriorAtData(
-            self.approximation.structure(self.kernel, X), self.likelihood, self.mean.evaluate(X)[:, None]
-        )
+        L = self.likelihood.n_latents
+        mean = jnp.zeros((X.shape[0], L)).at[:, 0].set(self.mean.evaluate(X)) if L > 1 else self.mean.evaluate(X)[:, None]
+        return PriorAtData(self.approximation.structure(self.kernel, X, L), self.likelihood, mean)
 
 
 class PriorAtData(eqx.Module):

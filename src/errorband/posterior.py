@@ -5,12 +5,15 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg
+from errorband.approximations import Approximation
 from errorband.kernels import Kernel
 from errorband.means import Mean
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+from errorband.structures import Predictor
 
 
 class Posterior(eqx.Module):
@@ -97,7 +100,49 @@ class DensePosterior(Posterior):
         return v, linalg.solve_lower(self.basis_factor, np.asfortranarray(h.T - self.whitened_basis.T @ v))
 
 
-POSTERIORS: dict[str, type[Posterior]] = {cls.__name__: cls for cls in (DensePosterior,)}
+class SitePosterior(Posterior):
+    """Posterior of one or several latent functions from a structure and its sites.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        What the structure kept.
+    """
+
+    kernel: Kernel
+    mean: Mean
+    approximation: Approximation
+    n_latents: int = eqx.field(static=True)
+    X: np.ndarray
+    predictor: Predictor
+    jitter: float
+
+    @in_double_precision
+    def marginals(self, X, variance=True):
+        n, L = len(X), self.n_latents
+        train = pad_rows(self.X, padded_size(len(self.X)))
+        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * L * L * len(train))))
+        means, covariances = np.empty((n, L)), np.empty((n, L, L))
+        for start in range(0, n, chunk):
+            rows = X[start : start + chunk]
+            mean, cov, prior = _site_predict(self, train, pad_rows(rows, chunk))
+            means[start : start + len(rows)] = np.asarray(mean)[: len(rows)]
+            cov = np.array(cov)[: len(rows)]
+            diagonal = np.einsum("nll->nl", cov)  # a view
+            diagonal[:] = checked_variance(diagonal, np.asarray(prior)[: len(rows)])
+            covariances[start : start + len(rows)] = cov
+        return means, covariances if variance else None
+
+    @in_double_precision
+    def joint(self, X):
+        if self.n_latents > 1:
+            raise ValueError("Joint covariances are offered for models with one latent function.")
+        train, padded = pad_rows(self.X, padded_size(len(self.X))), pad_rows(X, padded_size(len(X)))
+        mean, cov = _site_joint(self, train, padded)
+        return np.asarray(mean)[: len(X)], np.asarray(cov)[: len(X), : len(X)]
+
+
+POSTERIORS: dict[str, type[Posterior]] = {cls.__name__: cls for cls in (DensePosterior, SitePosterior)}
 
 
 def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -129,3 +174,19 @@ def _mean(mean: Mean, X: Any) -> Any:
 @jax.jit
 def _basis(mean: Mean, X: Any) -> Any:
     return mean.basis(X)
+
+
+@jax.jit
+def _site_predict(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any, Any]:
+    L = posterior.n_latents
+    cross = posterior.approximation.cross(posterior.kernel, train, X, L)
+    prior = jnp.broadcast_to(posterior.kernel.gram_diag(X)[:, None], (X.shape[0], L))
+    mean, cov = posterior.predictor(cross, prior)
+    return mean.at[:, 0].add(posterior.mean.evaluate(X)), cov, prior
+
+
+@jax.jit
+def _site_joint(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any]:
+    cross = posterior.approximation.cross(posterior.kernel, train, X, 1)
+    mean, cov = posterior.predictor.joint(cross[0], posterior.kernel.gram(X, X))
+    return mean + posterior.mean.evaluate(X), cov

@@ -202,7 +202,7 @@ def test_agrees_with_dense_algebra(name, L, kind):
     check_against_dense_algebra(case, sites)
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(list(BUILDERS)),
     kind=st.sampled_from(["positive", "zeros", "indefinite"]),

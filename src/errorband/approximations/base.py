@@ -16,5 +16,9 @@ class Approximation(Printable):
     """From a kernel and inputs to a structure."""
 
     @abc.abstractmethod
-    def structure(self, kernel: Kernel, X: Any) -> Structure:
+    def structure(self, kernel: Kernel, X: Any, n_latents: int) -> Structure:
         """Prior covariance of the latent values at X. Traceable: the optimiser differentiates it."""
+
+    @abc.abstractmethod
+    def cross(self, kernel: Kernel, X: Any, X_new: Any, n_latents: int) -> Any:
+        """Covariance of new latent values with what the structure is expressed in: (L, S, ·). Traceable."""

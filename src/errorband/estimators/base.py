@@ -18,6 +18,7 @@ from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Likelihood
 from errorband.means import as_mean
 from errorband.model import Model
+from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
 
@@ -37,6 +38,7 @@ class GaussianProcess(BaseEstimator):
     verbose: int
 
     # ------------------------------------------------------------------ fitting
+    @in_double_precision
     def _fit(self, X: np.ndarray, y: np.ndarray, noise_variance: np.ndarray | None, scaling: Scaling) -> None:
         """Fit to validated data; ``scaling`` says how the model sees them."""
         objective = self._objective(X, y, noise_variance, scaling)
@@ -157,6 +159,15 @@ class GaussianProcess(BaseEstimator):
         from errorband.persistence import save
 
         save(self, path)
+
+    # ------------------------------------------------------------------ showing
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram before ``fit``, a card with what was found after."""
+        if not hasattr(self, "posterior_"):
+            return super()._html_repr()
+        from errorband.report.card import card_html
+
+        return card_html(self)
 
     # ------------------------------------------------------------------ predicting
     def _inputs(self, X: Any) -> np.ndarray:

@@ -146,11 +146,11 @@ class Kernel(Printable):
         arrays = [_as_inputs(X) for X in inputs]
         names, n_features = getattr(inputs[0], "columns", None), arrays[0].shape[1]
         check(self)
-        unit = np.broadcast_to([[-1.0], [1.0]], (2, n_features))
-        kernel = self.with_columns(None if names is None else list(names), n_features).initialised(unit, 1.0)
+        kernel = self.with_columns(None if names is None else list(names), n_features)
         for X in arrays:
             kernel.check(X)
-        return plain(kernel), *arrays
+        unit = np.broadcast_to([[-1.0], [1.0]], (2, n_features))
+        return plain(kernel.initialised(unit, 1.0)), *arrays
 
     def __add__(self, other: Any) -> "Kernel":
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
@@ -161,6 +161,7 @@ class Kernel(Printable):
         return Scaled(self, float(other)) if isinstance(other, numbers.Real) else NotImplemented
 
     __rmul__ = __mul__
+    __array_ufunc__ = None  # NumPy numbers multiply a kernel by the method above, NumPy arrays not at all
 
 
 @jax.jit

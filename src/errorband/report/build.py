@@ -184,7 +184,7 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
     margin = 0.06 * (np.ptp(both) or 1.0)
     grid = np.linspace(both.min() - margin, both.max() + margin, CURVE_POINTS)
     predictive = quiet(model.predictive, grid[:, None])
-    draws = quiet(model.sample_posterior, grid[:, None], n_samples=N_DRAWS, random_state=rng)
+    draws = effects.posterior_draws(model, grid[:, None], N_DRAWS, rng)
     shown = _subset(len(y), MAX_POINTS, rng)
     bands = {level: predictive.interval(level) for level in LEVELS}
     return Curve(grid, predictive.mean, bands, draws, (X[shown, 0], y[shown]), len(y))

@@ -15,7 +15,7 @@ from errorband.report.content import Calibration, Curve, HeldOut, Map
 from errorband.report.text import brief, count, listing, number, percent, shorten
 
 # Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
-_CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
+_CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]
 DOT = {"size": 6, "color": "@model", "opacity": 0.75}
 BANDS = ((0.95, 0.14), (0.8, 0.18), (0.5, 0.26))  # level and opacity: the inner bands lie on the outer ones
 
@@ -31,8 +31,8 @@ class Figure:
 
 
 def label(name: str, most: int = 28) -> str:
-    """A column name fit for a Plotly label."""
-    return html.escape(shorten(name, most), quote=False)
+    """A column name fit for a Plotly label: neither markup nor a place for a value in a hover text."""
+    return html.escape(shorten(name, most), quote=False).replace("%", "&#37;")
 
 
 def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
@@ -66,6 +66,11 @@ def _axis(title: str) -> dict[str, Any]:
     }
 
 
+def _hover(*lines: str) -> str:
+    """What the label at the pointer says, without the name of the trace beside it."""
+    return "<br>".join(lines) + "<extra></extra>"
+
+
 def _line(x: Any, y: Any, colour: str, **more: Any) -> dict[str, Any]:
     width, dash = more.pop("width", 2), more.pop("dash", "solid")
     line = {"color": colour, "width": width, "dash": dash}
@@ -93,7 +98,10 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
     low, high = float(min(held.actual.min(), held.mean.min())), float(max(held.actual.max(), held.mean.max()))
     inside = (held.lower <= held.actual) & (held.actual <= held.upper)
     data: list[dict[str, Any]] = [_line([low, high], [low, high], "@muted", dash="dash", width=1.5, name="equal")]
-    for mask, colour, symbol, name in ((inside, "@model", "circle", "inside its band"), (~inside, "@accent", "diamond", "outside")):  # fmt: skip  # noqa: E501
+    for mask, colour, symbol, name in (
+        (inside, "@model", "circle", "inside its band"),
+        (~inside, "@accent", "diamond", "outside"),
+    ):
         up, down = (held.upper - held.mean)[mask], (held.mean - held.lower)[mask]
         data.append({
             "type": "scatter", "mode": "markers", "name": f"{name} ({int(mask.sum())})",
@@ -102,8 +110,10 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
             "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down,
                         "color": f"{colour}/0.3", "thickness": 1, "width": 0},
             "marker": DOT | {"color": colour, "symbol": symbol},
-            "hovertemplate": "held-out row %{customdata[0]}<br>actual %{x:.4g}<br>predicted %{y:.4g}"
-                             "<br>95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}<extra></extra>",
+            "hovertemplate": _hover(
+                "held-out row %{customdata[0]}", "actual %{x:.4g}", "predicted %{y:.4g}",
+                "95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}",
+            ),
         })  # fmt: skip
     alt = (
         f"Scatter plot of predicted against actual {target} for {count(len(held.shown), 'held-out row')}, with 95 % "
@@ -120,7 +130,7 @@ def calibration(c: Calibration, n: int) -> Figure:
         _band(c.levels, c.low, c.high, "@muted/0.22", name="chance, if calibrated"),
         _line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
         _line(c.levels, c.observed, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
-              hoverinfo="all", hovertemplate="%{x:.0%} band holds %{y:.1%}<extra></extra>"),
+              hoverinfo="all", hovertemplate=_hover("%{x:.0%} band holds %{y:.1%}")),
     ]  # fmt: skip
     values = listing([f"{percent(a.observed)} at {percent(a.level)}" for a in c.at])
     alt = f"Calibration curve over {count(n, 'held-out row')}: observed coverage is {values}; the diagonal is ideal."
@@ -138,8 +148,8 @@ def residuals(held: HeldOut, j: int, name: str) -> Figure:
         data.append({
             "type": "scatter", "mode": "markers", "x": x[mask], "y": z[mask], "customdata": held.shown[mask],
             "marker": DOT | {"size": 5, "color": colour, "symbol": symbol},
-            "hovertemplate": f"held-out row %{{customdata}}<br>{label(name)} %{{x:.4g}}<br>residual %{{y:.2f}} sd<extra></extra>",
-        })  # fmt: skip  # noqa: E501
+            "hovertemplate": _hover("held-out row %{customdata}", f"{label(name)} %{{x:.4g}}", "residual %{y:.2f} sd"),
+        })  # fmt: skip
     alt = (
         f"Scatter plot of standardised residuals against {name}: {int(wild.sum())} of {len(z)} lie more than two "
         f"standard deviations from zero, where about {0.0455 * len(z):.0f} are expected."
@@ -154,7 +164,7 @@ def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20)
     bars = {
         "type": "bar", "orientation": "h", "y": list(range(len(shown)))[::-1], "x": shown,
         "marker": {"color": "@model"}, "customdata": [label(n, 60) for n in shown_names],
-        "hovertemplate": "%{customdata}: %{x:.4g}<extra></extra>",
+        "hovertemplate": _hover("%{customdata}: %{x:.4g}"),
     }  # fmt: skip
     ticks = {
         "tickvals": bars["y"], "ticktext": [label(n, 18) for n in shown_names], "showgrid": False, "ticksuffix": " ",
@@ -167,19 +177,21 @@ def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20)
 
 def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     """Average prediction along an input, with its band; ``rows`` are the input's values in the held-out rows."""
-    hover = f"{label(e.name)} %{{x:.4g}}<br>average %{{y:.4g}}<br>95 % band %{{customdata[0]:.4g}} to %{{customdata[1]:.4g}}<extra></extra>"  # noqa: E501
+    band = "95 % band %{customdata[0]:.4g} to %{customdata[1]:.4g}"
+    hover = _hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", band)
     lower, upper = e.curve.interval(0.95)
     custom = np.stack([lower, upper], axis=1)
     point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": hover}
     if e.discrete:
         bars = {"type": "data", "array": upper - e.curve.mean, "color": "@model", "thickness": 2, "width": 6}
-        data = [_line(e.grid, e.curve.mean, "@model", mode="markers", error_y=bars, marker=DOT | {"size": 9, "opacity": 1}, **point)]  # noqa: E501
+        point |= {"mode": "markers", "error_y": bars, "marker": DOT | {"size": 9, "opacity": 1}}
+        data = [_line(e.grid, e.curve.mean, "@model", **point)]
     else:
         data = [_band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
         data.append(_line(e.grid, e.curve.mean, "@model", width=2.5, **point))
     rug = {
-        "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2", "hoverinfo": "skip",
-        "marker": {"symbol": "line-ns-open", "size": 9, "color": "@muted", "opacity": 0.55},
+        "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2",
+        "hoverinfo": "skip", "marker": {"symbol": "line-ns-open", "size": 9, "color": "@muted", "opacity": 0.55},
     }  # fmt: skip
     i, k = int(np.argmin(e.curve.mean)), int(np.argmax(e.curve.mean))
     alt = (
@@ -199,19 +211,21 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
 
 def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
     """The function of one input with its bands, draws and rows."""
-    data = [
-        _band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS
-    ]
+    data = [_band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS]
     for i, draw in enumerate(c.draws):
-        data.append(_line(c.grid, draw, "@accent/0.7", width=1, name="draws of the function", legendgroup="d", showlegend=i == 0))  # noqa: E501
-    data.append(_line(c.grid, c.mean, "@model", width=2.5, name="mean", hoverinfo="all",
-                      hovertemplate=f"{label(name)} %{{x:.4g}}<br>mean %{{y:.4g}}<extra></extra>"))  # fmt: skip
+        named = {"name": "draws of the function", "legendgroup": "draws", "showlegend": i == 0}
+        data.append(_line(c.grid, draw, "@accent/0.7", width=1, **named))
+    at = f"{label(name)} %{{x:.4g}}"
+    hover = {"hoverinfo": "all", "hovertemplate": _hover(at, "mean %{y:.4g}")}
+    data.append(_line(c.grid, c.mean, "@model", width=2.5, name="mean", **hover))
     for (x, y), text, marker in (
         (c.train, "training rows", {"size": 5, "color": "@ink", "opacity": 0.65}),
         ((held.X[:, 0], held.actual), "held-out rows", {"size": 7, "color": "@good", "symbol": "diamond"}),
     ):
-        data.append({"type": "scatter", "mode": "markers", "x": x, "y": y, "name": text, "marker": marker,
-                     "hovertemplate": f"{text[:-1]}<br>{label(name)} %{{x:.4g}}<br>{label(target)} %{{y:.4g}}<extra></extra>"})  # fmt: skip  # noqa: E501
+        data.append({
+            "type": "scatter", "mode": "markers", "x": x, "y": y, "name": text, "marker": marker,
+            "hovertemplate": _hover(text[:-1], at, f"{label(target)} %{{y:.4g}}"),
+        })  # fmt: skip
     lower, upper = c.bands[0.95]
     alt = (
         f"Curve of {target} along {name} from {number(c.grid[0])} to {number(c.grid[-1])} with 50, 80 and 95 % bands, "
@@ -232,8 +246,10 @@ def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
     heat = {
         "type": "heatmap", "x": m.x, "y": m.y, "z": z, "colorscale": scale, "zsmooth": "best",
         "colorbar": {"thickness": 12, "outlinewidth": 0, "tickfont": {"color": "@ink"}, "nticks": 6, "len": 1},
-        "hovertemplate": f"{label(names[0])} %{{x:.3g}}<br>{label(names[1])} %{{y:.3g}}<br>{text} %{{z:.4g}}<extra></extra>",
-    }  # fmt: skip  # noqa: E501
+        "hovertemplate": _hover(
+            f"{label(names[0])} %{{x:.3g}}", f"{label(names[1])} %{{y:.3g}}", f"{text} %{{z:.4g}}"
+        ),
+    }  # fmt: skip
     dots = {
         "type": "scatter", "mode": "markers", "x": m.train[:, 0], "y": m.train[:, 1], "hoverinfo": "skip",
         "marker": {"size": 4, "color": "#ffffff" if which == "mean" else "@ink", "opacity": 0.7,
@@ -252,6 +268,7 @@ def trace(values: np.ndarray) -> Figure:
     """The objective after each iteration."""
     steps = np.arange(1, len(values) + 1)
     data = [_line(steps, values, "@model", mode="lines+markers", marker=DOT | {"size": 5}, hoverinfo="all",
-                  hovertemplate="iteration %{x}<br>log evidence %{y:.2f}<extra></extra>")]  # fmt: skip
-    alt = f"Log evidence rising from {number(values[0], 5)} to {number(values[-1], 5)} in {count(len(values), 'iteration')}."
+                  hovertemplate=_hover("iteration %{x}", "log evidence %{y:.2f}"))]  # fmt: skip
+    ends = f"from {number(values[0], 5)} to {number(values[-1], 5)}"
+    alt = f"Log evidence rising {ends} in {count(len(values), 'iteration')}."
     return Figure(data, layout("iteration", "log evidence"), alt, height=280)

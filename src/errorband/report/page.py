@@ -4,7 +4,6 @@ This module knows nothing of models; a new kind of report brings its own section
 """
 
 import dataclasses
-import html
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -15,32 +14,7 @@ from typing import Any
 import numpy as np
 
 from errorband.report.figures import Figure
-
-
-class Html(str):
-    """Text that is markup already; every other string is escaped."""
-
-
-def el(tag: str, *children: Any, **attributes: Any) -> Html:
-    """An element. Attribute names lose a trailing underscore, and other underscores become hyphens.
-
-    Examples
-    --------
-    >>> el("p", "a < b", el("b", "!"), class_="lead")
-    '<p class="lead">a &lt; b<b>!</b></p>'
-    """
-    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    written = "".join(f' {key}="{html.escape(str(value))}"' for key, value in named.items())
-    return Html(f"<{tag}{written}>{join(children)}</{tag}>")
-
-
-def join(children: Iterable[Any]) -> Html:
-    """Children one after the other: markup as it is, everything else escaped."""
-    return Html("".join(child if isinstance(child, Html) else _text(child) for child in children))
-
-
-def _text(value: Any) -> str:
-    return html.escape(str(value), quote=False).replace(" %", "\u202f%")
+from errorband.report.markup import Html, el, escape, join
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +27,7 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of the page. ``blocks`` are markup, plots, or lists of plots that stand side by side where there is room."""
+    """A part of the page. ``blocks`` are markup, plots, or lists of plots that stand side by side if there is room."""
 
     anchor: str
     title: str
@@ -97,7 +71,7 @@ def page(title: str, header: Html, sections: Sequence[Section], footer: str) -> 
     body = [_section(section, plots) for section in sections]
     links = [el("a", s.title, href=f"#{s.anchor}") for s in sections]
     return Template(_asset("page.html")).substitute(
-        title=_text(title),
+        title=escape(title),
         style=_asset("page.css"),
         header=header,
         contents=el("nav", *links, aria_label="Sections"),

@@ -108,12 +108,12 @@ def mean_crps(y: np.ndarray, predictive: Predictive) -> float:
 
 
 def baseline_scores(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray, y: np.ndarray) -> list[Scores]:
-    """Scores of the training mean, linear regression and gradient boosting; those that cannot be fitted are left out."""
+    """Scores of the training mean, linear regression and gradient boosting, without those that cannot be fitted."""
     found: list[Scores] = []
     for name, note, fit in (
         ("Training mean", "the mean and spread of the training targets, whatever the inputs", _mean),
         ("Linear regression", "least squares, with its classical prediction interval", _linear),
-        ("Gradient boosting", "scikit-learn's trees, with one band for all rows from cross-validated errors", _boosting),
+        ("Gradient boosting", "scikit-learn's trees, with one band for all from cross-validated errors", _boosting),
     ):
         predictive = fit(X_train, y_train, X)
         if predictive is not None:
@@ -165,7 +165,7 @@ def _boosting(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray) -> Predic
         else HistGradientBoostingRegressor(random_state=0)
     )
     left_out = cross_val_predict(trees, X_train, y_train, cv=KFold(5, shuffle=True, random_state=0))
-    spread = metrics.rmse(y_train, left_out)
+    spread = metrics.rmse(y_train, np.asarray(left_out))
     if spread <= 0:
         return None
     return GaussianPredictive(trees.fit(X_train, y_train).predict(X), np.full(len(X), spread))

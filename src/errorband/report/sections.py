@@ -5,7 +5,8 @@ import numpy as np
 from errorband.report import figures
 from errorband.report.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
 from errorband.report.content import RegressionContent
-from errorband.report.page import Html, Plot, Section, el, join, table
+from errorband.report.markup import Html, el, join
+from errorband.report.page import Plot, Section, table
 from errorband.report.scores import METRICS, Comparison, Metric
 from errorband.report.text import brief, count, duration, listing, number, percent
 
@@ -86,8 +87,9 @@ def _data(c: RegressionContent) -> Section:
     low, median, high, spread = c.target_range
     lead = (
         f"{count(s.n_train, 'row')} to learn from and {count(s.n_test, 'row')} held out, with "
-        f"{count(len(s.input_names), 'input')}: {listing(s.input_names, most=30)}. In the training rows {s.target} runs "
-        f"from {number(low)} to {number(high)}, with median {number(median)} and standard deviation {number(spread)}."
+        f"{count(len(s.input_names), 'input')}: {listing(s.input_names, most=30)}. In the training rows {s.target} "
+        f"runs from {number(low)} to {number(high)}; its median is {number(median)}, its standard deviation "
+        f"{number(spread)}."
     )
     notes = [el("ul", *[el("li", note) for note in c.data_notes], class_="notes")] if c.data_notes else []
     return Section("data", "The data", lead, notes)
@@ -107,12 +109,13 @@ def _metrics(c: RegressionContent) -> Section:
     scores = table(
         head, rows, "Metrics on held-out rows, of the model and of baselines", "metrics stack", range(1, len(head))
     )
-    others = [el("li", f"{s.name}: {s.note}. {_difference(k)}") for s, k in zip(c.scores[1:], c.comparisons, strict=True)]
-    lead = (
-        f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit. "
-        + ("The star marks the best of the row. " if len(c.scores) > 1 else "")
-    )  # fmt: skip
-    return Section("metrics", "How good it is", lead, [scores, *([el("ul", *others, class_="notes")] if others else [])])
+    rivals = zip(c.scores[1:], c.comparisons, strict=True)
+    others = [el("li", f"{s.name}: {s.note}. {_difference(k)}") for s, k in rivals]
+    lead = f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit."
+    if not others:
+        return Section("metrics", "How good it is", lead, [scores])
+    lead += " The star marks the best of the row."
+    return Section("metrics", "How good it is", lead, [scores, el("ul", *others, class_="notes")])
 
 
 def _best(metric: Metric, values: list[float]) -> int | None:
@@ -248,9 +251,8 @@ def _hyperparameters(c: RegressionContent) -> Section:
     blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "stack plain", (1,))]
     rest = rows[HYPERPARAMETERS_SHOWN:MAX_HYPERPARAMETERS]
     if rest:
-        blocks.append(
-            el("details", el("summary", f"{len(rest)} more"), table(head, rest, "More hyperparameters", "stack plain", (1,)))
-        )
+        more = table(head, rest, "More hyperparameters", "stack plain", (1,))
+        blocks.append(el("details", el("summary", f"{len(rest)} more"), more))
     lead = (
         "In the units of the data. A length-scale is the distance along an input over which the function changes "
         "noticeably: long means smooth, or irrelevant."

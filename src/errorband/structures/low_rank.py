@@ -150,18 +150,20 @@ class LowRankConditioned(Conditioned):
     def adjoint(self) -> LowRank:
         """With G = ggᵀ − W: ∂/∂d = ½ diag G and ∂/∂Φ = GΦ = gγᵀ − EΦB⁻¹ (as Φᵀg = γ and WΦ = EΦB⁻¹).
 
-        Only the diagonal over the latents is kept, the prior having no other. With H = C⁻¹ΦᵀE (§2.5, E.12) these are
-        two more products of size N·M².
+        Only the blocks on the diagonal over the latents are kept, the prior having no others. Beyond conditioning this
+        is one product of size N·M², ΦB⁻¹, which gives diag W = E − E diag(ΦB⁻¹Φᵀ) E as well.
         """
-        L, _, M = self.structure.basis.shape
-        half = _half(self.chol, self.structure.basis)
-        H = jnp.sum(jnp.moveaxis(self.precision, 0, 2) * half[:, None], axis=2)  # (a, l, n): Σ_k Eₙ[l, k] half[a, k, n]
-        inverse = _inverse(self.chol).reshape(L * M, L, M)
-        diagonal = jnp.diagonal(self.precision, axis1=1, axis2=2).T
+        basis = self.structure.basis
+        L, _, M = basis.shape
+        inverse = cho_solve((self.chol, True), jnp.eye(L * M, dtype=basis.dtype)).reshape(L, M, L, M)
+        X = jnp.einsum("jnm,jmlp->jlnp", basis, inverse)  # Φ_j (B⁻¹)_jl
+        gram = jnp.moveaxis(jnp.sum(X * basis, axis=3), 2, 0)
+        W = self.precision - block_matmul(self.precision, block_matmul(gram, self.precision))
+        EX = jnp.sum(jnp.moveaxis(self.precision, 0, 2)[..., None] * jnp.swapaxes(X, 0, 1), axis=1)
         g = self.weights.T
         return LowRank(
-            diag=0.5 * (g**2 - diagonal + jnp.sum(H**2, axis=0)),
-            basis=g[:, :, None] * self.gamma[:, None, :] - jnp.einsum("aln,alm->lnm", H, inverse),
+            diag=0.5 * (g**2 - jnp.diagonal(W, axis1=1, axis2=2).T),
+            basis=g[:, :, None] * self.gamma[:, None, :] - EX,
         )
 
     def state(self) -> "LowRankState":

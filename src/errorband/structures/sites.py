@@ -73,8 +73,14 @@ def block_matmul(a: Array, b: Array) -> Array:
 
 
 def block_solve(a: Array, b: Array) -> Array:
-    """a⁻¹ b for blocks (..., L, L)."""
-    return b / a if a.shape[-1] == 1 else jnp.linalg.solve(a, b)
+    """a⁻¹ b for blocks a (..., L, L) and b (..., L, S)."""
+    if a.shape[-1] == 1:
+        return b / a
+    if a.shape[-1] == 2:  # a call of LAPACK for every datum would take ten times as long
+        p, q, r, s = a[..., 0, 0], a[..., 0, 1], a[..., 1, 0], a[..., 1, 1]
+        adjugate = jnp.stack([jnp.stack([s, -q], axis=-1), jnp.stack([-r, p], axis=-1)], axis=-2)
+        return adjugate @ b / (p * s - q * r)[..., None, None]
+    return jnp.linalg.solve(a, b)
 
 
 def symmetrise(blocks: Array) -> Array:

@@ -27,13 +27,10 @@ _NUMBER = re.compile(
 _WITH_UNIT = re.compile(r"([+-]?)\s*([$€£¥₹]?)\s*([^\s%$€£¥₹](?:.*[^\s%$€£¥₹])?)\s*([%$€£¥₹]?)", re.DOTALL)
 _TYPOGRAPHY = str.maketrans({"−": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 _SWAP_POINT_AND_COMMA = str.maketrans(".,", ",.")
-_DATES = ("ISO8601", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
-_DATES_WITH_MONTH_NAMES = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
-_DATE_NOTATIONS = [
-    date + time
-    for time, date in product(("", " %H:%M", " %H:%M:%S"), _DATES + _DATES_WITH_MONTH_NAMES)
-    if not (time and date == "ISO8601")
-]
+_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
+_DATES_WITH_WORDS = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
+_TIMES = ("", " %H:%M", " %H:%M:%S")
+_DATE_NOTATIONS = [date + time for time, date in product(_TIMES, _DATES + _DATES_WITH_WORDS)]
 _DATE_SHARE = 0.95
 _LONGEST_NUMBER = 60
 _CYCLES = {"year": 365.25, "week": 7.0}
@@ -199,12 +196,9 @@ def _days(stamps: pd.Series) -> np.ndarray:
 
 def _parse_dates(levels: list[str], counts: np.ndarray, notation: str) -> tuple[np.ndarray, str, str]:
     """Return days since 1970 (NaN for other text), the notation that reads most cells, and any problem."""
-    text = pd.Series([level if re.search(r"\d", level) else None for level in levels], dtype=object)
     best_share, best, style, problem = 0.0, np.full(len(levels), np.nan), "", ""
-    for candidate in dict.fromkeys((notation, "ISO8601")) if notation else _DATE_NOTATIONS:
-        head = pd.to_datetime(text.head(100), format=candidate, errors="coerce", utc=True)
-        if not notation and head.notna().mean() < 0.5:
-            continue
+    text = pd.Series([level if re.search(r"\d", level) else None for level in levels], dtype=object)
+    for candidate in dict.fromkeys((notation, "ISO8601")) if notation else _plausible_notations(text):
         days = _days(pd.to_datetime(text, format=candidate, errors="coerce", utc=True))
         share = counts[~np.isnan(days)].sum() / counts.sum()
         if share > best_share:
@@ -215,6 +209,21 @@ def _parse_dates(levels: list[str], counts: np.ndarray, notation: str) -> tuple[
     if best_share < (_DATE_SHARE if not notation else 1e-9):
         return best, "", ""
     return (best, "", problem) if problem else (best, style, "")
+
+
+def _plausible_notations(text: pd.Series) -> list[str]:
+    """Return the notations of dates that read at least half of the first few cells."""
+    head = text.head(100).dropna()
+    if len(head) < 0.5 * len(text.head(100)):
+        return []
+    with_time, with_words = (head.str.contains(shape).mean() > 0.5 for shape in (":", "[A-Za-z]{3}"))
+    shaped = ["ISO8601"] + [
+        candidate
+        for candidate in _DATE_NOTATIONS
+        if ("%H" in candidate) == with_time and (re.search("%[bB]", candidate) is not None) == with_words
+    ]
+    readable = {name: pd.to_datetime(head, format=name, errors="coerce", utc=True).notna().mean() for name in shaped}
+    return [name for name, share in readable.items() if share >= 0.5]
 
 
 # --- columns: what is learned about each of them --------------------------------------------------------------------
@@ -310,7 +319,7 @@ def _is_missing(cells: _Cells) -> np.ndarray:
 
 
 def _distinct(cells: _Cells, rows: np.ndarray) -> list:
-    return sorted(set(cells.values[rows & ~_is_missing(cells)].tolist()))
+    return sorted(pd.unique(cells.values[rows & ~_is_missing(cells)]).tolist())
 
 
 def _with_text_names(frame: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,7 @@ _WHITESPACE = r"\s+"
 _MISSING_CELLS = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null"]
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r'"(?:[^"]|"")*"[^ \t\n]*|[^" \t\n][^ \t\n]*')
+_QUOTED = re.compile(r'(?:^|(?<=[,;|\s]))"(?:[^"]|"")*"')
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _DECIMAL_COMMA = re.compile(rb'[;"\n] *[+-]?\d+,\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\n]|\Z))')
 _DECIMAL_POINT = re.compile(rb'[;"\n] *[+-]?\d+\.\d+(?:[eE][+-]?\d+)?(?= *(?:[;"\n]|\Z))')
@@ -223,8 +224,11 @@ def _sniff_delimiter(data: bytes, encoding: str) -> str:
     sample = data[:_SAMPLE_BYTES]
     if len(sample) < len(data):
         sample = sample[: sample.rfind(b"\n") + 1] or sample
+    header = _QUOTED.sub("", sample.decode(encoding, "replace")).lstrip("\n").partition("\n")[0]
     scores: dict[str, tuple[float, float, int]] = {}
     for delimiter in (*_DELIMITERS, _WHITESPACE):
+        if delimiter != _WHITESPACE and delimiter not in header:
+            continue
         if delimiter == _WHITESPACE and any(agreement >= 0.5 for agreement, _, _ in scores.values()):
             continue
         rows: list[list[str]] = []

@@ -1,0 +1,344 @@
+"""Expectation propagation: each site makes the marginal match the moments of the tilted distribution."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.inference.sites import (
+    Data,
+    SiteInference,
+    SiteRun,
+    likelihood_gradient,
+    masked,
+    per_datum,
+    stationary_adjoint,
+)
+from errorband.model import PriorAtData
+from errorband.structures import Sites
+from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
+
+
+class EP(SiteInference):
+    """Expectation propagation on any structure, with any number of latents per datum (documents: §2.0, C23–C25, I5–I8).
+
+    For each datum the site is divided out of the marginal N(h, A) to give the cavity N(h\\, A\\); the moments of
+    cavity × likelihood follow from the derivatives α = ∂ log Z/∂h\\, ν = −∂² log Z/∂h\\²; and the site is set so that the
+    posterior has them: Π = ν(I − A\\ν)⁻¹, b = α + Π(h\\ + A\\α).
+
+    Parameters
+    ----------
+    mode : {"auto", "parallel", "sequential", "double_loop"}
+        Update all sites at once with adaptive damping; one at a time in a random order drawn once; or by the convergent
+        double loop, slower but certain to reach a fixed point. "auto" goes in parallel and falls back on the double
+        loop when that does not converge.
+    power : float in (0, 1]
+        Fractional EP: the likelihood is raised to this power. Towards 0 it becomes the variational (KL) solution.
+    max_sweeps : int
+        Sweeps before giving up.
+    tolerance : float
+        Stop when no tilted moment differs from the marginal by more, in units of the marginal's standard deviation.
+    damping : float in [0, 1)
+        Share of the old site that is kept, to begin with.
+    seed : int
+        Of the sequential order.
+    """
+
+    mode: str = eqx.field(default="auto", static=True)
+    power: float = eqx.field(default=1.0, static=True)
+    max_sweeps: int = eqx.field(default=200, static=True)
+    tolerance: float = eqx.field(default=1e-6, static=True)
+    damping: float = eqx.field(default=0.0, static=True)
+    seed: int = eqx.field(default=0, static=True)
+
+    def __check_init__(self):
+        modes = ("auto", "parallel", "sequential", "double_loop")
+        if self.mode not in modes:
+            raise ValueError(f"mode={self.mode!r}: choose one of {', '.join(map(repr, modes))}.")
+        if not 0 < self.power <= 1:
+            raise ValueError(f"power={self.power!r} must lie in (0, 1].")
+        if not 0 <= self.damping < 1:
+            raise ValueError(f"damping={self.damping!r} must lie in [0, 1).")
+
+    def run(self, prior, data, start):
+        """Sweep until the moments match."""
+        if self.mode == "sequential":
+            sites, sweeps = self._sequential(prior, data, start)
+        elif self.mode == "double_loop":
+            sites, sweeps = start, jnp.zeros((), int)
+        else:
+            sites, sweeps = self._parallel(prior, data, start)
+        return self._finish(prior, data, sites, sweeps)
+
+    def _finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
+        """Evidence and derivatives at given sites (§2.0(6), (7))."""
+        now = self._look(prior, data, sites)
+
+        def total(likelihood):  # at fixed cavities
+            return jnp.sum(masked(self._log_tilted(likelihood)(data.y, now.cavity_mean, now.cavity_cov), data.mask))
+
+        likelihood_bar = jax.tree.map(lambda g: g / self.power, likelihood_gradient(prior.likelihood, total))
+        adjoint = stationary_adjoint(now.conditioned, likelihood_bar)
+        valid = now.valid & jnp.isfinite(now.log_evidence)
+        return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
+
+    def _after(self, run, prior, data):
+        if bool(run.converged) or self.mode not in ("auto", "double_loop"):
+            return run
+        return double_loop(self, prior, data, run.sites if bool(run.valid) else Sites.zeros(*prior.mean.shape))
+
+    # ------------------------------------------------------------------ one look at the current sites
+    def _log_tilted(self, likelihood: Any) -> Any:
+        if self.power == 1.0:
+            return per_datum(likelihood, "log_tilted")
+        tilted = per_datum(likelihood, "log_tilted_power")
+        return lambda y, m, V: tilted(y, m, V, jnp.full(y.shape, self.power))
+
+    def _look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
+        conditioned = prior.structure.condition(sites)
+        h, A = conditioned.marginals()
+        cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
+        new, log_z, residual = self._match(prior, data, h, A, cavity_mean, cavity_cov, sites)
+        # §2.0(6): log Z + Φ(cavity) − Φ(marginal) per datum, Φ(h, A) = ½hᵀA⁻¹h + ½log|A|, in a form that needs no Π⁻¹.
+        terms = masked(log_z + _phi(cavity_mean, cavity_cov) - _phi(h, A), data.mask)
+        log_evidence = conditioned.log_partition + jnp.sum(terms) / self.power
+        valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
+        m = prior.mean + cavity_mean
+        return _Look(conditioned, new, log_evidence, residual, valid, m, cavity_cov)
+
+    def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
+        """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
+        log_z, alpha, nu = tilted_derivatives(
+            self._log_tilted(prior.likelihood), data.y, prior.mean + cavity_mean, cavity_cov
+        )
+        mean = cavity_mean + block_times(cavity_cov, alpha)  # §2.0(3)
+        cov = cavity_cov - block_matmul(block_matmul(cavity_cov, nu), cavity_cov)
+        L = h.shape[1]
+        precision = symmetrise(block_solve(jnp.eye(L) - block_matmul(nu, cavity_cov), nu))  # §2.0(4)
+        shift = alpha + block_times(precision, mean)
+        new = Sites(masked(shift, data.mask) / self.power, masked(precision, data.mask) / self.power)
+        scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A, axis1=1, axis2=2), 1e-300))
+        off_mean = jnp.abs(mean - h) / scale
+        off_cov = jnp.abs(cov - A) / (scale[:, :, None] * scale[:, None, :])
+        residual = jnp.maximum(jnp.max(masked(off_mean, data.mask)), jnp.max(masked(off_cov, data.mask)))
+        finite = jnp.isfinite(new.shift).all(1) & jnp.isfinite(new.precision).all((1, 2))
+        keep = lambda a, b: jnp.where(finite.reshape(-1, *(1,) * (a.ndim - 1)), a, b)  # noqa: E731
+        return jax.tree.map(keep, new, old), log_z, residual
+
+    # ------------------------------------------------------------------ schedules
+    def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
+        """All sites at once; the step shrinks when the posterior or a cavity breaks or the mismatch grows."""
+
+        def sweep(state):
+            sites, good, direction, step, residual, n = state
+            now = self._look(prior, data, sites)
+            worse = ~now.valid | (now.residual > 2.0 * residual)
+            shrink = jnp.where(now.valid, 0.7 * step, 0.5 * step)
+            step = jnp.where(worse, jnp.maximum(shrink, 1e-3), jnp.minimum(1.0, 1.15 * step))
+            # Where the posterior is broken go back to the last good sites and take less of the same direction.
+            base = _select(now.valid, sites, good)
+            direction = _select(now.valid, jax.tree.map(jnp.subtract, now.new, sites), direction)
+            residual = jnp.where(now.valid, now.residual, residual)
+            proposal = jax.tree.map(lambda s, d: s + step * d, base, direction)
+            done = now.valid & (now.residual < self.tolerance)
+            return _select(done, sites, proposal), base, direction, step, residual, n + 1
+
+        def going(state):
+            return (state[-1] < self.max_sweeps) & ~(state[-2] < self.tolerance)
+
+        zero = jax.tree.map(jnp.zeros_like, start)
+        state = (start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0)
+        sites, good, _, _, residual, sweeps = jax.lax.while_loop(going, sweep, state)
+        return _select(residual < self.tolerance, sites, good), sweeps
+
+    def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
+        """One site after the other, in an order that is drawn once and kept; the posterior is refreshed every sweep."""
+        size = data.y.shape[0]
+        order = jnp.asarray(np.random.default_rng(self.seed).permutation(size))
+        step = 1.0 - self.damping
+
+        def visit(i, carry):
+            sites, state = carry
+            n = order[i]
+            h, A = (x[None] for x in state.marginal(n))
+            site = jax.tree.map(lambda x: x[n][None], sites)
+            cavity_mean, cavity_cov, safe = cavity(h, A, site, self.power)
+            one = Data(data.y[n][None], data.mask[n][None])
+            part = PriorAtData(prior.structure, prior.likelihood, prior.mean[n][None])
+            new, _, _ = self._match(part, one, h, A, cavity_mean, cavity_cov, site)
+            change = jax.tree.map(lambda a, b: step * (a - b)[0], new, site)
+            ok = data.mask[n] & safe[0] & state.admits(n, change.precision)
+            change = jax.tree.map(lambda c: jnp.where(ok, c, 0.0), change)
+            sites = Sites(sites.shift.at[n].add(change.shift), sites.precision.at[n].add(change.precision))
+            return sites, state.update(n, change.shift, change.precision)
+
+        def sweep(state):
+            sites, _, n = state
+            sites, _ = jax.lax.fori_loop(0, size, visit, (sites, prior.structure.condition(sites).state()))
+            return sites, self._look(prior, data, sites).residual, n + 1
+
+        def going(state):
+            return (state[2] < self.max_sweeps) & ~(state[1] < self.tolerance)
+
+        sites, _, sweeps = jax.lax.while_loop(going, sweep, (start, jnp.inf, 0))
+        return sites, sweeps
+
+
+class _Look(eqx.Module):
+    """What the current sites imply."""
+
+    conditioned: Any
+    new: Sites
+    log_evidence: Any
+    residual: Any
+    valid: Any
+    cavity_mean: Any  # with the prior mean
+    cavity_cov: Any
+
+
+def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
+    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one (§2.0(1)).
+
+    Where it is not, the marginal stands in, so that the numbers stay finite.
+    """
+    L = h.shape[1]
+    precision, shift = power * sites.precision, power * sites.shift
+    factor = jnp.eye(L) - block_matmul(precision, A)
+    cov = symmetrise(jnp.swapaxes(block_solve(jnp.swapaxes(factor, 1, 2), jnp.swapaxes(A, 1, 2)), 1, 2))
+    if L == 1:
+        safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] > 0)
+    else:
+        safe = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0] > 0
+    cov = jnp.where(safe[:, None, None], cov, A)
+    mean = h + block_times(cov, block_times(precision, h) - shift)
+    return jnp.where(safe[:, None], mean, h), cov, safe
+
+
+def tilted_derivatives(log_tilted: Any, y: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
+    """log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2))."""
+
+    def one(y, m, V):
+        value = lambda m: log_tilted(y[None], m[None], V[None])[0]  # noqa: E731
+        return value(m), jax.grad(value)(m), -jax.hessian(value)(m)
+
+    return jax.vmap(one)(y, mean, cov)
+
+
+def _phi(h: Any, A: Any) -> Any:
+    """½hᵀA⁻¹h + ½log|A| per datum."""
+    quadratic = jnp.sum(h * block_solve(A, h[..., None])[..., 0], axis=-1)
+    log_det = jnp.log(A[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(A)[1]
+    return 0.5 * (quadratic + log_det)
+
+
+def _select(condition: Any, a: Any, b: Any) -> Any:
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+# ------------------------------------------------------------------------------------------------------ double loop
+def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites, max_outer: int = 300) -> SiteRun:
+    """EP's fixed point as a min-max problem (Opper & Winther 2005; Heskes & Zoeter 2002).
+
+    With the natural parameters λ of the marginals held, the sites minimise
+
+        F(sites) = log ∫ prior · sites + Σ_n (1/p) log ∫ p(y_n | f)^p exp(f's natural parameters λ_n − p·site_n) df,
+
+    which is convex in the sites; its gradient is the mismatch of moments. The outer loop sets λ to the moments found.
+    Each outer step lowers EP's free energy, so the loop ends at a fixed point.
+    """
+    run = _finish(rule, prior, data, start, 0)
+    if not bool(run.valid):
+        start = Sites.zeros(*prior.mean.shape)
+    sites, n = _outer(rule, prior, data, start, max_outer)
+    return _finish(rule, prior, data, sites, n)
+
+
+@jax.jit
+def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
+    return rule._finish(prior, data, sites, jnp.asarray(sweeps))
+
+
+@jax.jit
+def _outer(rule: EP, prior: PriorAtData, data: Data, start: Sites, max_outer: Any) -> tuple[Sites, Any]:
+    def step(state):
+        sites, _, n = state
+        marginals = _naturals(*prior.structure.condition(sites).marginals())
+        sites = _inner(rule, prior, data, marginals, sites)
+        return sites, rule._look(prior, data, sites).residual, n + 1
+
+    def going(state):
+        return (state[2] < max_outer) & ~(state[1] < rule.tolerance)
+
+    sites, _, n = jax.lax.while_loop(going, step, (start, jnp.inf, 0))
+    return sites, n
+
+
+def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Sites) -> Sites:
+    """Minimise F over the sites.
+
+    The direction is the difference of the natural parameters of the tilted and of the marginal moments: the map between
+    the two is monotone, so it always descends, and a backtracking search finds a lower F.
+    """
+
+    def descend(state):
+        sites, value, direction, before, n, _ = state
+
+        def look(size):
+            trial = jax.tree.map(lambda s, d: s + size * d, sites, direction)
+            return trial, *_convex(rule, prior, data, marginals, trial)
+
+        def shorten(search):
+            size, _ = search
+            return 0.5 * size, look(0.5 * size)
+
+        def rising(search):
+            size, (_, new, _, mismatch) = search
+            lower = new <= value + 1e-13 * jnp.abs(value)
+            # Near the minimum F is flat to rounding: there the mismatch, its gradient, tells better.
+            closer = (mismatch < 0.9 * before) & (new <= value + 1e-9 * jnp.abs(value))
+            return ~(lower | closer) & (size > 1e-8)
+
+        size, (trial, new, new_direction, mismatch) = jax.lax.while_loop(rising, shorten, (1.0, look(1.0)))
+        stuck = size <= 1e-8
+        sites, value, direction = _select(stuck, (sites, value, direction), (trial, new, new_direction))
+        return sites, value, direction, mismatch, n + 1, stuck
+
+    def going(state):
+        return (state[4] < 50) & ~(state[3] < 0.1 * rule.tolerance) & ~state[5]
+
+    value, direction, mismatch = _convex(rule, prior, data, marginals, start)
+    return jax.lax.while_loop(going, descend, (start, value, direction, mismatch, 0, False))[0]
+
+
+def _convex(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sites: Sites) -> tuple[Any, Sites, Any]:
+    """F, a direction that lowers it, and the largest mismatch of moments."""
+    conditioned = prior.structure.condition(sites)
+    h, A = conditioned.marginals()
+    left = jax.tree.map(lambda m, s: m - rule.power * s, marginals, sites)
+    L = h.shape[1]
+    safe = left.precision[:, 0, 0] > 0 if L == 1 else jnp.linalg.eigvalsh(left.precision)[:, 0] > 0
+    cov = _inverse(jnp.where(safe[:, None, None], left.precision, jnp.eye(L)))
+    mean = block_times(cov, left.shift)
+    log_z, alpha, nu = tilted_derivatives(rule._log_tilted(prior.likelihood), data.y, prior.mean + mean, cov)
+    value = conditioned.log_partition + jnp.sum(masked(log_z + _phi(mean, cov), data.mask)) / rule.power
+    tilted_mean = mean + block_times(cov, alpha)
+    tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)
+    direction = jax.tree.map(jnp.subtract, _naturals(tilted_mean, tilted_cov), _naturals(h, A))
+    direction = jax.tree.map(lambda d: masked(jnp.where(jnp.isfinite(d), d, 0.0), data.mask), direction)
+    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A, axis1=1, axis2=2), 1e-300))
+    off = masked(jnp.abs(tilted_mean - h) / scale, data.mask)
+    off_cov = masked(jnp.abs(tilted_cov - A) / (scale[:, :, None] * scale[:, None, :]), data.mask)
+    ok = conditioned.proper & jnp.all(safe | ~data.mask) & jnp.isfinite(value)
+    return jnp.where(ok, value, jnp.inf), direction, jnp.maximum(jnp.max(off), jnp.max(off_cov))
+
+
+def _naturals(mean: Any, cov: Any) -> Sites:
+    """Natural parameters of normal distributions."""
+    precision = _inverse(cov)
+    return Sites(block_times(precision, mean), precision)
+
+
+def _inverse(blocks: Any) -> Any:
+    return symmetrise(block_solve(blocks, jnp.broadcast_to(jnp.eye(blocks.shape[-1]), blocks.shape)))

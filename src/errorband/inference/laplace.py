@@ -1,0 +1,167 @@
+"""Laplace's approximation: a Gaussian at the mode of the posterior, with the curvature found there."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
+from errorband.model import PriorAtData
+from errorband.structures import Sites
+
+
+class Laplace(SiteInference):
+    """Sites from gradient and curvature of log p(y | f) at the posterior mode (documents: C12–C14, C20–C22, I4).
+
+    Newton's method with W = −∇² log p: the step is the posterior mean under the sites Π = W, b = Wf + ∇ log p
+    (Rasmussen & Williams, algorithm 3.1), which never inverts K and holds for several latents. Steps are halved until
+    the objective log p(y | f) − ½ fᵀK⁻¹f rises. The evidence is log p(y | f̂) − ½ f̂ᵀK⁻¹f̂ − ½ log|I + KW|.
+
+    Parameters
+    ----------
+    max_iter : int
+        Newton steps.
+    tolerance : float
+        Stop when the gradient of the objective, in units of the prior's standard deviation, is below this.
+    curvature : {"newton", "fisher"}
+        For likelihoods that are not log-concave: the true curvature at the mode (negative for outliers; its positive
+        part drives the search), or its positive part throughout.
+
+    Notes
+    -----
+    The mode moves with the hyperparameters. With A the posterior covariance, s = −½ ∂ tr(AW)/∂f̂ and v = (I + WK)⁻¹s,
+    the derivative of the evidence in K is ½(aaᵀ − (K + W⁻¹)⁻¹) + v aᵀ, a = K⁻¹f̂, and in the prior mean a + v.
+    """
+
+    max_iter: int = eqx.field(default=100, static=True)
+    tolerance: float = eqx.field(default=1e-8, static=True)
+    curvature: str = eqx.field(default="newton", static=True)
+
+    def __check_init__(self):
+        if self.curvature not in ("newton", "fisher"):
+            raise ValueError(f"curvature={self.curvature!r}: choose 'newton' or 'fisher'.")
+
+    def supports(self, model, data):
+        """Needs a likelihood with curvature."""
+        if not getattr(model.likelihood, "smooth", True):
+            return f"{type(model.likelihood).__name__} has no curvature; use inference=EP()."
+        return super().supports(model, data)
+
+    def run(self, prior, data, start):
+        """Newton's method from the mean under the old sites, then evidence and implicit derivatives."""
+        f, a, steps, converged = self._find_mode(prior, data, start)
+        terms = _Terms(prior, data)
+        true_curvature = self.curvature == "newton" and not prior.likelihood.log_concave
+
+        def curvature(likelihood, f):
+            W = terms.curvature(likelihood, f)
+            return W if prior.likelihood.log_concave else _positive_part(W)
+
+        W = curvature(prior.likelihood, f)
+        gradient = terms.gradient(prior.likelihood, f)
+        conditioned = _condition(prior, f, W, gradient)
+        if true_curvature:  # use it if the posterior is proper with it
+            signed = _condition(prior, f, terms.curvature(prior.likelihood, f), gradient)
+            proper = signed.proper
+            conditioned = jax.tree.map(lambda s, p: jnp.where(proper, s, p), signed, conditioned)
+            positive = curvature
+
+            def curvature(likelihood, f):
+                return jnp.where(proper, terms.curvature(likelihood, f), positive(likelihood, f))
+
+        log_prob = terms.log_prob(prior.likelihood, f)
+        value = log_prob - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
+        _, A = conditioned.marginals()
+        s = jax.grad(lambda f: -0.5 * jnp.sum(A * curvature(prior.likelihood, f)))(f)
+        v = conditioned.solve(s)
+        Kv = prior.structure.matvec(v)
+        a = conditioned.weights
+
+        def total(likelihood):  # f̂ moves with the likelihood's own parameters too: df̂ = (I + KW)⁻¹K ∂∇log p
+            explicit = terms.log_prob(likelihood, f) - 0.5 * jnp.sum(A * curvature(likelihood, f))
+            return explicit + jnp.sum(Kv * terms.gradient(likelihood, f))
+
+        moving = jax.grad(lambda structure: jnp.sum(v * structure.matvec(a)))(prior.structure)
+        structure_bar = jax.tree.map(jnp.add, conditioned.adjoint(), moving)
+        adjoint = PriorAtData(structure_bar, jax.grad(total)(prior.likelihood), a + v)
+        valid = conditioned.proper & jnp.isfinite(value)
+        return SiteRun(conditioned.sites, value, adjoint, converged, steps, valid)
+
+    def _find_mode(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Any, Any, Any, Any]:
+        """f̂ and a = K⁻¹f̂ (both without the prior mean), number of steps, whether the gradient vanished."""
+        terms = _Terms(prior, data)
+        likelihood, structure = prior.likelihood, prior.structure
+        scale = jnp.sqrt(structure.diagonal())
+
+        def objective(f, a):
+            return terms.log_prob(likelihood, f) - 0.5 * jnp.sum(a * f)
+
+        def newton(state):
+            f, a, value, step, _, _ = state
+            W = terms.curvature(likelihood, f)
+            W = W if likelihood.log_concave else _positive_part(W)
+            target = _condition(prior, f, W, terms.gradient(likelihood, f))
+            df, da = target.mean - f, target.weights - a
+
+            def halve(search):
+                size, _ = search
+                return 0.5 * size, objective(f + 0.5 * size * df, a + 0.5 * size * da)
+
+            def falling(search):
+                size, new = search
+                return ~(new >= value - 1e-12 * jnp.abs(value)) & (size > 1e-6)
+
+            size, new = jax.lax.while_loop(falling, halve, (1.0, objective(f + df, a + da)))
+            f, a = f + size * df, a + size * da
+            residual = jnp.max(masked(scale * jnp.abs(a - terms.gradient(likelihood, f)), data.mask))
+            stalled = (size <= 1e-6) | (jnp.abs(new - value) <= 1e-14 * jnp.abs(new))
+            return f, a, new, step + 1, residual, stalled
+
+        def going(state):
+            _, _, _, step, residual, stalled = state
+            return (step < self.max_iter) & ~(residual < self.tolerance) & ~stalled
+
+        begin = structure.condition(start)  # all-zero sites: f = 0
+        ok = begin.proper & jnp.all(jnp.isfinite(begin.weights))
+        f0, a0 = (jnp.where(ok, x, 0.0) for x in (begin.mean, begin.weights))
+        better = objective(f0, a0) > objective(0 * f0, 0 * a0)
+        f0, a0 = (jnp.where(better, x, 0.0) for x in (f0, a0))
+        state = (f0, a0, objective(f0, a0), 0, jnp.inf, False)
+        f, a, _, steps, residual, stalled = jax.lax.while_loop(going, newton, state)
+        converged = (residual < self.tolerance) | (stalled & (residual < 1e3 * self.tolerance))
+        return f, a, steps, converged
+
+
+class _Terms:
+    """log p(y | m + f) summed over the data, its gradient (N, L) and −Hessian (N, L, L), zero for padding."""
+
+    def __init__(self, prior: PriorAtData, data: Data):
+        self.mean, self.data = prior.mean, data
+
+    def log_prob(self, likelihood, f):
+        return jnp.sum(masked(per_datum(likelihood, "log_prob")(self.data.y, self.mean + f), self.data.mask))
+
+    def gradient(self, likelihood, f):
+        return masked(jax.vmap(jax.grad(_one(likelihood), 1))(self.data.y, self.mean + f), self.data.mask)
+
+    def curvature(self, likelihood, f):
+        return masked(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f), self.data.mask)
+
+
+def _one(likelihood):
+    """log p of one datum, with f a vector."""
+    return likelihood.log_prob if likelihood.n_latents > 1 else lambda y, f: likelihood.log_prob(y, f[0])
+
+
+def _condition(prior: PriorAtData, f: Any, W: Any, gradient: Any) -> Any:
+    """The posterior under the sites that the expansion at f gives: its mean is where the Newton step leads."""
+    return prior.structure.condition(Sites(jnp.einsum("nij,nj->ni", W, f) + gradient, W))
+
+
+def _positive_part(W: Any) -> Any:
+    """Each block without its negative eigenvalues."""
+    if W.shape[-1] == 1:
+        return jnp.maximum(W, 0.0)
+    values, vectors = jnp.linalg.eigh(W)
+    return jnp.einsum("nij,nj,nkj->nik", vectors, jnp.maximum(values, 0.0), vectors)

@@ -1,0 +1,143 @@
+"""What Laplace, EP and KL have in common: sites on any structure, run compiled, warm-started, padded.
+
+Each rule gives ``run``, which is traced: from the prior at the data to sites, log evidence and derivatives. At the fixed
+point of EP and KL the sites may be held constant, and the derivative in the prior covariance is the same expression
+for both, ½(ggᵀ − W) (§2.0(7) of the notes on sparse and robust models).
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.inference.base import Adjoint, Evaluation, Inference, Status
+from errorband.likelihoods import Likelihood
+from errorband.model import PriorAtData
+from errorband.posterior import SitePosterior
+from errorband.structures import Conditioned, Sites
+
+
+class SiteRun(eqx.Module):
+    """Outcome of a run, as arrays."""
+
+    sites: Sites
+    log_evidence: Any
+    adjoint: PriorAtData
+    converged: Any
+    sweeps: Any
+    valid: Any
+
+
+class Data(eqx.Module):
+    """Targets with padding, and the mask of what is not padding."""
+
+    y: Any
+    mask: Any
+
+
+class SiteAdjoint(Adjoint):
+    """Derivatives that are already laid out like the prior."""
+
+    prior: PriorAtData
+
+    def expand(self) -> PriorAtData:
+        """As it is."""
+        return self.prior
+
+
+class SiteInference(Inference):
+    """Base of the rules that replace likelihood terms by Gaussian sites."""
+
+    @abc.abstractmethod
+    def run(self, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
+        """Go to the fixed point from these sites. Traced."""
+
+    def supports(self, model, data):
+        """Sites work with every likelihood; known noise per row and flat priors on the mean need exact inference."""
+        if data.noise_variance is not None:
+            return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
+        if model.mean.marginalize:
+            return "A marginalised mean needs a Gaussian likelihood with inference='exact'; use marginalize=False."
+        return None
+
+    def evaluate(self, prior, data, basis, state=None):
+        """Run compiled, from the sites of the last run if there are any."""
+        padded = self._padded(prior, data)
+        cold = Sites.zeros(*prior.mean.shape)
+        run = _run(self, prior, padded, cold if state is None else state)
+        if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
+            run = _run(self, prior, padded, cold)
+        run = self._after(run, prior, padded)
+        if not bool(run.valid):
+            raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.")
+        return Evaluation(float(run.log_evidence), SiteAdjoint(run.adjoint), run.sites, self._status(run))
+
+    def _after(self, run: SiteRun, prior: PriorAtData, data: Data) -> SiteRun:
+        """A chance to fall back on something slower when a run did not converge."""
+        return run
+
+    def _status(self, run: SiteRun) -> Status:
+        name, sweeps = type(self).__name__, int(run.sweeps)
+        if bool(run.converged):
+            return Status(True, sweeps, f"{name} converged in {sweeps} sweeps.")
+        return Status(False, sweeps, f"{name} did not converge in {sweeps} sweeps.")
+
+    def posterior(self, model, prior, data, basis, state=None):
+        """Condition the structure on the sites."""
+        if state is None:
+            state = self.evaluate(prior, data, basis).state
+        predictor = _predictor(prior, state)
+        return SitePosterior(
+            kernel=model.kernel,
+            mean=model.mean,
+            approximation=model.approximation,
+            n_latents=model.likelihood.n_latents,
+            X=data.X,
+            predictor=jax.tree.map(np.asarray, predictor),
+            jitter=0.0,
+        )
+
+    @staticmethod
+    def _padded(prior: PriorAtData, data: Any) -> Data:
+        n, size = len(data.y), prior.mean.shape[0]
+        y = np.concatenate([data.y, np.full(size - n, data.y[0])])
+        return Data(y, np.arange(size) < n)
+
+
+@jax.jit
+def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
+    return rule.run(prior, data, start)
+
+
+@jax.jit
+def _predictor(prior: PriorAtData, sites: Sites) -> Any:
+    return prior.structure.condition(sites).predictor()
+
+
+# ------------------------------------------------------------------------------------------------- likelihood terms
+def per_datum(likelihood: Likelihood, method: str) -> Any:
+    """A method of the likelihood over all data, with latents as vectors (N, L) and (N, L, L) even for L = 1."""
+    function = getattr(likelihood, method)
+    if likelihood.n_latents > 1:
+        return jax.vmap(function)
+    if method == "log_prob":
+        return jax.vmap(lambda y, f: function(y, f[0]))
+    return jax.vmap(lambda y, m, V, *rest: function(y, m[0], V[0, 0], *rest))
+
+
+def masked(values: Any, mask: Any) -> Any:
+    """Zero where there is only padding."""
+    return jnp.where(mask.reshape(mask.shape + (1,) * (values.ndim - 1)), values, 0.0)
+
+
+def likelihood_gradient(likelihood: Likelihood, total: Any) -> Likelihood:
+    """∂ total(likelihood)/∂(its hyperparameters), as a likelihood."""
+    return jax.grad(total)(likelihood)
+
+
+def stationary_adjoint(conditioned: Conditioned, likelihood_bar: Likelihood) -> PriorAtData:
+    """Derivatives where the sites are stationary: ½(ggᵀ − W) in the covariance, g in the mean."""
+    return PriorAtData(conditioned.adjoint(), likelihood_bar, conditioned.weights)

@@ -1,0 +1,19 @@
+"""Plots for papers, with matplotlib. Each draws into ``ax`` (a new figure if None) and returns the axes.
+
+Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart; bands differ in lightness too, so
+that they survive a black-and-white print.
+"""
+
+from errorband.plots.checks import plot_calibration, plot_predicted_vs_actual, plot_residuals, plot_trace
+from errorband.plots.functions import plot_band, plot_map, plot_partial_dependence, plot_relevance
+
+__all__ = [
+    "plot_band",
+    "plot_calibration",
+    "plot_map",
+    "plot_partial_dependence",
+    "plot_predicted_vs_actual",
+    "plot_relevance",
+    "plot_residuals",
+    "plot_trace",
+]

@@ -1,0 +1,191 @@
+"""What a model has learned: the function of one or two inputs, effects and relevance of inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband import effects
+from errorband.effects import quiet
+from errorband.plots.style import BLUE, LEVELS, VERMILION, axes_or_new, draw_bands, pyplot
+
+
+def plot_band(
+    model: Any,
+    X: Any = None,
+    *,
+    levels: Sequence[float] = LEVELS,
+    n_samples: int = 0,
+    data: bool = True,
+    latent: bool = False,
+    random_state: Any = 0,
+    ax: Any = None,
+) -> Any:
+    """The mean of a model of one input with its bands.
+
+    Parameters
+    ----------
+    model : fitted errorband regressor with one input
+    X : array (g,) or (g, 1), optional
+        Where to draw; by default the range of the training data and a little more.
+    levels : sequence of float
+        Probabilities of the central bands.
+    n_samples : int
+        So many functions drawn from the posterior are added as thin lines.
+    data : bool
+        Add the training rows.
+    latent : bool
+        Bands of the function itself instead of new measurements.
+    random_state : int or Generator
+        Seed of the drawn functions.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> x = np.linspace(0, 6, 30)
+    >>> y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=30)
+    >>> ax = plot_band(GPRegressor().fit(x[:, None], y), n_samples=3)
+    >>> [band.get_label() for band in ax.collections[:3]]
+    ['95 % band', '80 % band', '50 % band']
+    """
+    if model.n_features_in_ != 1:
+        raise ValueError(
+            f"plot_band draws models of one input; this one has {model.n_features_in_}. Use plot_partial_dependence, "
+            "or plot_map for two."
+        )
+    if X is None:
+        x = effects.training_data(model)[0][:, 0]
+        margin = 0.06 * (np.ptp(x) or 1.0)
+        grid = np.linspace(x.min() - margin, x.max() + margin, 300)
+    else:
+        grid = np.sort(np.asarray(X, dtype=np.float64).ravel())
+    ax = axes_or_new(ax)
+    predictive = quiet(model.predictive, grid[:, None], latent=latent)
+    draw_bands(ax, grid, predictive, levels)
+    if n_samples:
+        for draw in effects.posterior_draws(model, grid[:, None], n_samples, random_state):
+            ax.plot(grid, draw, color=VERMILION, lw=0.7, alpha=0.7)
+    ax.plot(grid, predictive.mean, color=BLUE, lw=1.8, label="mean")
+    if data:
+        X_train, y_train = effects.training_data(model)
+        ax.plot(X_train[:, 0], y_train, "o", ms=3, color="black", alpha=0.6, label="training rows")
+    ax.set_xlabel(effects.input_names(model)[0])
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def plot_partial_dependence(
+    model: Any, X: Any = None, feature: int | str = 0, *, levels: Sequence[float] = LEVELS, ax: Any = None
+) -> Any:
+    """The average prediction along one input, with the bands of that average (noise left out).
+
+    Parameters
+    ----------
+    model : fitted errorband regressor
+    X : array or DataFrame (n, D), optional
+        Rows whose other inputs are averaged over; the training inputs by default.
+    feature : int or str
+        The input, by position or column name.
+    levels : sequence of float
+        Probabilities of the central bands.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(30, 2))
+    >>> model = GPRegressor().fit(X, X[:, 1] + 0.1 * rng.normal(size=30))
+    >>> plot_partial_dependence(model, X, "x1").get_xlabel()
+    'x1'
+    """
+    effect = effects.partial_dependence(model, X, feature)
+    ax = axes_or_new(ax)
+    if effect.discrete:
+        lower, upper = effect.curve.interval(max(levels))
+        spread = [effect.curve.mean - lower, upper - effect.curve.mean]
+        ax.errorbar(effect.grid, effect.curve.mean, yerr=spread, fmt="o", color=BLUE, capsize=3)
+        ax.set_xticks(effect.grid)
+    else:
+        draw_bands(ax, effect.grid, effect.curve, levels)
+        ax.plot(effect.grid, effect.curve.mean, color=BLUE, lw=1.8)
+    ax.set(xlabel=effect.name, ylabel="average prediction")
+    return ax
+
+
+def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, ax: Any = None) -> Any:
+    """Mean and standard deviation of a model of two inputs, side by side; noise is left out of the latter.
+
+    Parameters
+    ----------
+    model : fitted errorband regressor with two inputs
+    X : array or DataFrame (n, 2), optional
+        The map covers the range of these rows; the training inputs by default.
+    n_grid : int
+        Points along each side.
+    data : bool
+        Add the training rows.
+    ax : sequence of two matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(30, 2))
+    >>> left, right = plot_map(GPRegressor().fit(X, X[:, 1] + 0.1 * rng.normal(size=30)), n_grid=10)
+    >>> left.get_title(), right.get_title()
+    ('mean', 'standard deviation')
+    """
+    rows = effects.inputs(model, X)
+    if rows.shape[1] != 2:
+        raise ValueError(f"plot_map draws models of two inputs; this one has {rows.shape[1]}.")
+    axes = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")[1] if ax is None else ax
+    sides = [np.linspace(low, high, n_grid) for low, high in zip(rows.min(axis=0), rows.max(axis=0), strict=True)]
+    at = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    found = quiet(model.predict, at, return_std=True, latent=True)
+    names = effects.input_names(model)
+    looks = (("mean", "cividis"), ("standard deviation", "Oranges"))
+    for axis, values, (title, colours) in zip(axes, found, looks, strict=True):
+        mesh = axis.pcolormesh(*sides, values.reshape(n_grid, n_grid), cmap=colours, shading="gouraud", rasterized=True)
+        axis.figure.colorbar(mesh, ax=axis)
+        if data:
+            axis.plot(*effects.training_data(model)[0].T, "o", ms=2.5, mfc="white", mec="black", mew=0.5)
+        axis.set(xlabel=names[0], ylabel=names[1], title=title)
+    return axes
+
+
+def plot_relevance(model: Any, X: Any = None, *, most: int = 20, ax: Any = None) -> Any:
+    """How much the prediction depends on each input, as bars with the most relevant input on top.
+
+    The measure is :func:`errorband.effects.relevance`: by how much the predicted mean typically changes, in the units
+    of the target, when this input alone is replaced by that of another row. Unlike the inverse of a length-scale it
+    means the same for every kernel.
+
+    Parameters
+    ----------
+    model : fitted errorband regressor
+    X : array or DataFrame (n, D), optional
+        Rows that say how the inputs are distributed; the training inputs by default.
+    most : int
+        At most so many inputs are shown.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(30, 2))
+    >>> ax = plot_relevance(GPRegressor().fit(X, X[:, 1] + 0.1 * rng.normal(size=30)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['x1', 'x0']
+    """
+    values, names = effects.relevance(model, X), effects.input_names(model)
+    order = np.argsort(-values, kind="stable")[:most]
+    ax = axes_or_new(ax)
+    ax.barh(np.arange(len(order)), values[order], color=BLUE)
+    ax.set_yticks(np.arange(len(order)), [names[j] for j in order])
+    ax.invert_yaxis()
+    ax.set_xlabel("typical change of the prediction")
+    return ax

@@ -1,0 +1,208 @@
+"""Double precision and the compiled-code cache are ours for the time of a block, and only ours."""
+
+import threading
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax.experimental.compilation_cache import compilation_cache
+
+from errorband import numerics
+from errorband.numerics import cache_directory, double_precision, in_double_precision, pad_rows, padded_size
+
+
+def _dtype():
+    return jnp.ones(1).dtype
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A cache folder of the test's own."""
+    monkeypatch.setenv("ERRORBAND_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def users_folder(tmp_path):
+    """A call by which the user gives JAX a cache."""
+    yield lambda: jax.config.update("jax_compilation_cache_dir", str(tmp_path / "user"))
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.reset_cache()
+
+
+@pytest.fixture
+def keep_all():
+    """The user wants quick compilations in the cache too, as ours are."""
+    name = "jax_persistent_cache_min_compile_time_secs"
+    before = getattr(jax.config, name)
+    jax.config.update(name, 0.0)
+    yield
+    jax.config.update(name, before)
+
+
+def _compile_something_new():
+    shift = float(np.random.default_rng().random())  # a constant no cache has seen
+    jax.jit(lambda x: x * 2 + shift)(np.ones(3)).block_until_ready()
+
+
+def _files(folder: Path) -> int:
+    return len(list(folder.glob("*"))) if folder.exists() else 0
+
+
+# ------------------------------------------------------------------------------------------------ double precision
+def test_double_precision_lasts_for_the_block():
+    before = dict(jax.config.values)
+    assert _dtype() == jnp.float32
+    with double_precision():
+        assert _dtype() == jnp.float64
+        with double_precision():
+            assert _dtype() == jnp.float64
+        assert _dtype() == jnp.float64
+    assert _dtype() == jnp.float32
+    assert jax.config.values == before
+
+
+def test_settings_come_back_after_an_exception(folder):
+    before = dict(jax.config.values)
+    with pytest.raises(RuntimeError, match="oops"), double_precision():
+        raise RuntimeError("oops")
+    assert jax.config.values == before
+    assert _dtype() == jnp.float32
+
+
+def test_a_user_in_double_precision_stays_there():
+    with jax.enable_x64(True):
+        with double_precision():
+            pass
+        assert _dtype() == jnp.float64
+
+
+def test_decorator():
+    @in_double_precision
+    def half(x, *, times=1):
+        """Halve."""
+        return jnp.asarray(x) / 2 * times
+
+    assert half(3.0, times=2).dtype == jnp.float64
+    assert half.__doc__ == "Halve."
+    assert _dtype() == jnp.float32
+
+
+# ------------------------------------------------------------------------------------------------------- the cache
+def test_cache_directory(monkeypatch, tmp_path):
+    monkeypatch.setenv("ERRORBAND_CACHE_DIR", str(tmp_path))
+    assert cache_directory() == tmp_path
+    monkeypatch.setenv("ERRORBAND_CACHE_DIR", "")
+    assert cache_directory() is None
+    monkeypatch.delenv("ERRORBAND_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "errorband" / "compiled"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    assert cache_directory() == Path.home() / ".cache" / "errorband" / "compiled"
+
+
+def test_what_compiles_in_the_block_is_kept(folder):
+    before = dict(jax.config.values)
+    with double_precision():
+        assert jax.config.jax_compilation_cache_dir == str(folder)
+        _compile_something_new()
+    assert _files(folder) > 0
+    assert jax.config.values == before
+
+
+def test_what_the_user_compiles_is_not_kept(folder, keep_all):
+    with double_precision():
+        _compile_something_new()
+    ours = _files(folder)
+    _compile_something_new()
+    assert _files(folder) == ours
+
+
+def test_a_cache_of_the_users_own_wins(folder, users_folder, keep_all):
+    users_folder()
+    with double_precision():
+        assert jax.config.jax_compilation_cache_dir.endswith("user")
+        _compile_something_new()
+    assert _files(folder) == 0
+    assert _files(folder.parent / "user") > 0
+
+
+def test_a_cache_the_user_sets_up_after_ours_works(folder, users_folder, keep_all):
+    with double_precision():
+        _compile_something_new()
+    ours = _files(folder)
+    users_folder()
+    _compile_something_new()
+    assert _files(folder.parent / "user") > 0
+    assert _files(folder) == ours
+
+
+def test_an_empty_name_switches_the_cache_off(monkeypatch):
+    monkeypatch.setenv("ERRORBAND_CACHE_DIR", "")
+    with double_precision():
+        assert jax.config.jax_compilation_cache_dir is None
+        _compile_something_new()
+
+
+def test_a_folder_that_cannot_be_made_is_done_without(monkeypatch, tmp_path, recwarn):
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("ERRORBAND_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with double_precision():
+        assert jax.config.jax_compilation_cache_dir is None
+        _compile_something_new()
+    assert not recwarn.list
+
+
+def test_blocks_of_several_threads_may_overlap(folder):
+    before = dict(jax.config.values)
+    first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
+    seen = []
+
+    def first():
+        with double_precision():
+            first_in.set()
+            second_in.wait(10)
+        first_out.set()
+
+    def second():
+        first_in.wait(10)
+        with double_precision():
+            second_in.set()
+            first_out.wait(10)
+            seen.append((jax.config.jax_compilation_cache_dir, _dtype()))
+
+    threads = [threading.Thread(target=f) for f in (first, second)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == [(str(folder), jnp.float64)]
+    assert jax.config.values == before
+    assert numerics._cache_blocks == 0
+
+
+# ----------------------------------------------------------------------------------------------------------- sizes
+@given(st.integers(1, 10**7))
+def test_padded_size_is_little_more(n):
+    size = padded_size(n)
+    assert n <= size <= max(16, n * 17 / 16 + 8)
+    assert padded_size(size) == size
+    assert padded_size(n + 1) >= size
+
+
+def test_padded_sizes_are_few():
+    assert len({padded_size(n) for n in range(1, 2**14 + 1)}) <= 16 * 14
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2)])
+def test_pad_rows_repeats_the_first_row(shape):
+    array = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    padded = pad_rows(array, 5)
+    np.testing.assert_array_equal(padded[:3], array)
+    np.testing.assert_array_equal(padded[3:], array[[0, 0]])
+    assert pad_rows(array, 3) is array

@@ -120,7 +120,7 @@ def test_what_the_user_compiles_is_not_kept(folder, keep_all):
         _compile_something_new()
     ours = _files(folder)
     _compile_something_new()
-    assert _files(folder) == ours
+    assert _files(folder) == ours > 0
 
 
 def test_a_cache_of_the_users_own_wins(folder, users_folder, keep_all):

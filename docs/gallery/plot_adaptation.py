@@ -29,7 +29,7 @@ def model(seed, priors):
         scale, size = LogNormal(np.log(1.5), 1.0), LogNormal(0.0, 1.0)
         kernel = SquaredExponential(Parameter([1.0, 1.0], prior=scale), Parameter(1.0, prior=size))
         noise = Gaussian(Parameter(0.1, prior=LogNormal(np.log(0.1), 1.0)))
-    return GPRegressor(kernel, likelihood=noise, normalize=False, n_restarts=2, random_state=seed)
+    return GPRegressor(kernel, likelihood=noise, normalize=False, n_restarts=6, random_state=seed)
 
 
 def summary(fitted):

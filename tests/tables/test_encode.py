@@ -501,6 +501,7 @@ def test_data_that_is_no_encoder():
     for damaged in (
         {name: value for name, value in good.items() if name != "columns"},
         {**good, "columns": [{"name": "x"}]},
+        {**good, "columns": [{"name": "x", "kind": "colour"}]},
         {**good, "columns": 3},
         {**good, "target_column": None},
         {**good, "surprise": 1},

@@ -183,6 +183,7 @@ def test_binary_files_are_refused(tmp_path):
     assert "is not text" in failure(read_table, put(tmp_path, b"a,b\n1,\x00\n"))
     assert "is not text" in failure(read_table, put(tmp_path, "столбец,имя\n1,два\n".encode("cp1251")))
     assert "Excel" in failure(read_table, put(tmp_path, b"PK\x03\x04rest", "a.xlsx"))
+    assert list(read_table(put(tmp_path, "PK,x\n1,2\n")).columns) == ["PK", "x"]
     assert "UTF-16" in failure(read_table, put(tmp_path, "a,b\n1,2\n".encode("utf-16")))
 
 
@@ -210,6 +211,8 @@ def test_tables_without_content(tmp_path):
         assert "is empty" in failure(read_table, put(tmp_path, content))
     assert "no rows" in failure(read_table, put(tmp_path, "a,b\n"))
     assert "no rows" in failure(read_table, put(tmp_path, "a\n\n"))
+    assert "no rows" in failure(read_table, put(tmp_path, b"\xef\xbb\xbf\xef\xbb\xbf\n!"))
+    assert "no rows" in failure(read_table, put(tmp_path, ",,\n,,\n"))
     assert "is empty" in failure(read_table, put(tmp_path, gzip.compress(b""), "a.gz"))
     FRAME.head(0).to_parquet(tmp_path / "a.parquet")
     assert "no rows" in failure(read_table, tmp_path / "a.parquet")

@@ -35,7 +35,7 @@ class Laplace(SiteInference):
     """
 
     max_iter: int = eqx.field(default=100, static=True)
-    tolerance: float = eqx.field(default=1e-8, static=True)
+    tolerance: float = eqx.field(default=1e-10, static=True)
     curvature: str = eqx.field(default="newton", static=True)
 
     def __check_init__(self):

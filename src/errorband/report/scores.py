@@ -112,7 +112,7 @@ def baseline_scores(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray, y: 
     found: list[Scores] = []
     for name, note, fit in (
         ("Training mean", "the mean and spread of the training targets, whatever the inputs", _mean),
-        ("Linear regression", "least squares, with its classical prediction interval", _linear),
+        ("Linear regression", "least squares, with the variance of its classical prediction interval", _linear),
         ("Gradient boosting", "scikit-learn's trees, with one band for all from cross-validated errors", _boosting),
     ):
         predictive = fit(X_train, y_train, X)
@@ -135,7 +135,7 @@ def _mean(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray) -> Predictive
 
 
 def _linear(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray) -> Predictive | None:
-    """Least squares; variance s²(1 + h(x)), h the leverage."""
+    """Least squares; variance s²(1 + h(x)) ν/(ν − 2): that of its Student-t, h the leverage and ν the free rows."""
     centre, scale = X_train.mean(axis=0), X_train.std(axis=0)
     used = scale > 1e-12 * np.maximum(np.abs(centre), 1e-300)
     if not used.any():
@@ -143,7 +143,7 @@ def _linear(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray) -> Predicti
     design = _with_intercept((X_train[:, used] - centre[used]) / scale[used])
     inverse = np.linalg.pinv(design, rcond=1e-10)
     beta, free = inverse @ y_train, len(y_train) - np.linalg.matrix_rank(design, tol=1e-10 * len(design))
-    variance = float(np.sum((y_train - design @ beta) ** 2)) / free if free > 0 else 0.0
+    variance = float(np.sum((y_train - design @ beta) ** 2)) / (free - 2) if free > 2 else 0.0
     if variance <= 0:
         return None
     at = _with_intercept((X[:, used] - centre[used]) / scale[used])

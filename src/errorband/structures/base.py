@@ -158,6 +158,17 @@ class Predictor(eqx.Module):
             The sites couple the latents, so the posterior is not diagonal.
         """
 
+    @abc.abstractmethod
+    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        """Mean (S,) and covariance (S, S) of one latent function at S new inputs together.
+
+        Parameters
+        ----------
+        cross : Array of shape (S, N) for `Dense`, (S, M) for `LowRank`
+        prior : Array of shape (S, S)
+            Prior covariance of the new latents.
+        """
+
 
 @jax.custom_vjp
 def log_partition(structure: Structure, sites: Sites) -> Array:

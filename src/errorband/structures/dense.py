@@ -7,7 +7,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.sites import Sites, block_diag_of, block_solve, block_times, symmetrise
+from errorband.structures.sites import Sites, block_diag_of, block_solve, block_times, minus_outer, symmetrise
 
 
 class Dense(Structure):
@@ -189,12 +189,12 @@ class DenseState(State):
     def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "DenseState":
         h, A = self.marginal(n)
         L = len(h)
-        a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=1)
-        # §2.0(5), arranged for any change Δ, singular or not: A − a (I + ΔAₙ)⁻¹Δ aᵀ.
+        a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows: contiguous, and A is symmetric
+        # §2.0(5), arranged for any change Δ, singular or not: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
         right = jnp.concatenate([d_precision, (d_shift - d_precision @ h)[:, None]], axis=1)
         change = block_solve(jnp.eye(L, dtype=A.dtype) + d_precision @ A, right)
-        covariance = self.covariance - (a @ symmetrise(change[:, :L])) @ a.T
-        return DenseState(covariance, self.mean + (a @ change[:, L]).reshape(self.mean.shape))
+        covariance = minus_outer(self.covariance, symmetrise(change[:, :L]) @ a, a)
+        return DenseState(covariance, self.mean + (change[:, L] @ a).reshape(self.mean.shape))
 
 
 class DensePredictor(Predictor):
@@ -206,3 +206,7 @@ class DensePredictor(Predictor):
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         half = self.root.half(jnp.swapaxes(cross, 1, 2))
         return jnp.einsum("lsn,nl->sl", cross, self.weights), block_diag_of(prior) - self.root.gram(half)
+
+    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        half = self.root.half(cross.T[None])[:, 0]
+        return cross @ self.weights[:, 0], prior - half.T @ (self.root.signs[:, None] * half)

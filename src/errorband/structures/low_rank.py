@@ -1,11 +1,23 @@
-"""Low rank plus diagonal: sparse, inter-domain and weight-space models."""
+"""Low rank plus diagonal: sparse, inter-domain and weight-space models.
+
+Products of size N·M² are written as loops over the latents (L is a static shape, 1 to a few): plain matrix products run
+several times faster than batched contractions with the axes in between.
+"""
 
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.sites import Sites, block_diag_of, block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import (
+    Sites,
+    block_diag_of,
+    block_matmul,
+    block_solve,
+    block_times,
+    minus_outer,
+    symmetrise,
+)
 
 
 class LowRank(Structure):
@@ -51,9 +63,8 @@ class LowRank(Structure):
         precision = symmetrise(block_matmul(sites.precision, gain))
         # B = I + ΦᵀEΦ (§2.1, refresh). E may have either sign: B is positive definite exactly if the posterior is
         # proper, so one Cholesky factorisation both decides and solves.
-        weighted = jnp.moveaxis(precision, 0, 2)[..., None] * self.basis  # (l, k, n, p): Eₙ[l, k] Φ_k[n, p]
-        B = jnp.einsum("lnm,lknp->lmkp", self.basis, weighted).reshape(L * M, L * M)
-        chol = jnp.linalg.cholesky(B + jnp.eye(L * M, dtype=B.dtype))
+        B = [[self.basis[l].T @ (precision[:, l, k, None] * self.basis[k]) for k in range(L)] for l in range(L)]
+        chol = jnp.linalg.cholesky(jnp.block(B) + jnp.eye(L * M, dtype=self.basis.dtype))
         weights, gamma = _solve(self, sites, gain, chol, sites.shift)
         log_det = log_det + 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol)))
         return LowRankConditioned(
@@ -77,7 +88,7 @@ def _basis_times(basis: Array, w: Array) -> Array:
 
 def _basis_adjoint(basis: Array, x: Array) -> Array:
     """Φᵀx: (N, L) → (L, M)."""
-    return jnp.einsum("lnm,nl->lm", basis, x)
+    return jnp.einsum("nl,lnm->lm", x, basis)
 
 
 def _absorb(d: Array, precision: Array) -> tuple[Array, Array]:
@@ -103,20 +114,17 @@ def _solve(structure: LowRank, sites: Sites, gain: Array, chol: Array, shift: Ar
     return block_times(gain_T, shift - sites.times(_basis_times(structure.basis, gamma))), gamma
 
 
-def _half(chol: Array, basis: Array) -> Array:
-    """C⁻¹φ̃ᵀ for the rows of a basis, B = CCᵀ: (L, S, M) → (LM, L, S)."""
-    L, _, M = basis.shape
-    return jnp.einsum("alm,lsm->als", _inverse(chol).reshape(L * M, L, M), basis)
-
-
 def _inverse(chol: Array) -> Array:
     """C⁻¹. Small, and it turns the solves for thousands of rows into one matrix product."""
     return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
 
 
-def _gram(half: Array) -> Array:
-    """φ̃B⁻¹φ̃ᵀ for every row: (LM, L, S) → (S, L, L)."""
-    return jnp.moveaxis(jnp.sum(half[:, :, None] * half[:, None, :], axis=0), -1, 0)
+def _gram(chol: Array, basis: Array) -> Array:
+    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares, B = CCᵀ: (L, S, M) → (S, L, L)."""
+    L, _, M = basis.shape
+    inverse = _inverse(chol).reshape(L * M, L, M)
+    half = [basis[l] @ inverse[:, l].T for l in range(L)]
+    return jnp.stack([jnp.stack([jnp.sum(a * b, axis=1) for b in half], axis=1) for a in half], axis=1)
 
 
 class LowRankConditioned(Conditioned):
@@ -141,7 +149,7 @@ class LowRankConditioned(Conditioned):
         return _solve(self.structure, self.sites, self.gain, self.chol, shift)[0]
 
     def marginals(self) -> tuple[Array, Array]:
-        gram = block_matmul(self.gain, _gram(_half(self.chol, self.structure.basis)))
+        gram = block_matmul(self.gain, _gram(self.chol, self.structure.basis))
         return self.mean, self._noise() + symmetrise(block_matmul(gram, jnp.swapaxes(self.gain, 1, 2)))
 
     def _noise(self) -> Array:
@@ -153,13 +161,13 @@ class LowRankConditioned(Conditioned):
         Only the blocks on the diagonal over the latents are kept, the prior having no others. Beyond conditioning this
         is one product of size N·M², ΦB⁻¹, which gives diag W = E − E diag(ΦB⁻¹Φᵀ) E as well.
         """
-        basis = self.structure.basis
+        basis, E = self.structure.basis, self.precision
         L, _, M = basis.shape
         inverse = cho_solve((self.chol, True), jnp.eye(L * M, dtype=basis.dtype)).reshape(L, M, L, M)
-        X = jnp.einsum("jnm,jmlp->jlnp", basis, inverse)  # Φ_j (B⁻¹)_jl
-        gram = jnp.moveaxis(jnp.sum(X * basis, axis=3), 2, 0)
-        W = self.precision - block_matmul(self.precision, block_matmul(gram, self.precision))
-        EX = jnp.sum(jnp.moveaxis(self.precision, 0, 2)[..., None] * jnp.swapaxes(X, 0, 1), axis=1)
+        X = [[basis[j] @ inverse[j, :, l] for l in range(L)] for j in range(L)]  # Φ_j (B⁻¹)_jl
+        gram = jnp.stack([jnp.stack([jnp.sum(X[j][l] * basis[l], axis=1) for l in range(L)], 1) for j in range(L)], 1)
+        W = E - block_matmul(E, block_matmul(gram, E))
+        EX = jnp.stack([sum(E[:, l, j, None] * X[j][l] for j in range(L)) for l in range(L)])
         g = self.weights.T
         return LowRank(
             diag=0.5 * (g**2 - jnp.diagonal(W, axis1=1, axis2=2).T),
@@ -197,17 +205,17 @@ class LowRankState(State):
     gamma: Array  # γ, (L, M)
 
     def marginal(self, n: Array | int) -> tuple[Array, Array]:
-        P, SP = self._row(n)
-        return self.zeta[n] + P @ self.gamma.reshape(-1), symmetrise(self.noise[n] + P @ SP)
+        P, PS = self._row(n)
+        return self.zeta[n] + P @ self.gamma.reshape(-1), symmetrise(self.noise[n] + PS @ P.T)
 
     def _row(self, n: Array | int) -> tuple[Array, Array]:
-        """Pₙ, (L, LM), and S Pₙᵀ, (LM, L)."""
+        """Pₙ and Pₙ S, both (L, LM)."""
         P = (self.gain[n][:, :, None] * self.basis[:, n]).reshape(self.gain.shape[1], -1)
-        return P, self.spread @ P.T
+        return P, P @ self.spread
 
     def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "LowRankState":
         h, A = self.marginal(n)
-        SP = self._row(n)[1]
+        PS = self._row(n)[1]
         L, D, eye = len(h), self.noise[n], jnp.eye(len(h), dtype=h.dtype)
         # (I + ΔAₙ)⁻¹ applied to Δ and to the change of the mean. With the old S and Aₙ there is no division by 1 + Δd
         # in γ: S_new p = S p (1 + Δd)/(1 + ΔAₙ).
@@ -220,9 +228,9 @@ class LowRankState(State):
             basis=self.basis,
             gain=self.gain.at[n].set(rows[:, :L]),
             noise=self.noise.at[n].set(symmetrise(rows[:, L : 2 * L])),
-            spread=self.spread - (SP @ symmetrise(change[:, :L])) @ SP.T,
+            spread=minus_outer(self.spread, symmetrise(change[:, :L]) @ PS, PS),
             zeta=self.zeta.at[n].set(rows[:, 2 * L]),
-            gamma=self.gamma + (SP @ change[:, L]).reshape(self.gamma.shape),
+            gamma=self.gamma + (change[:, L] @ PS).reshape(self.gamma.shape),
         )
 
 
@@ -237,4 +245,8 @@ class LowRankPredictor(Predictor):
 
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         unexplained = prior - jnp.sum(cross**2, axis=2).T
-        return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(_half(self.chol, cross))
+        return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.chol, cross)
+
+    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        half = solve_triangular(self.chol, cross.T, lower=True)
+        return cross @ self.gamma[0], prior - cross @ cross.T + half.T @ half

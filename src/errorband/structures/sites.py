@@ -91,3 +91,10 @@ def symmetrise(blocks: Array) -> Array:
 def block_diag_of(values: Array) -> Array:
     """Diagonal blocks (..., L, L) from their diagonals (..., L)."""
     return values[..., None] * jnp.eye(values.shape[-1], dtype=values.dtype)
+
+
+def minus_outer(A: Array, left: Array, right: Array) -> Array:
+    """A − leftᵀ right, for a few rows (L, K) against A (K, K): written out, it is a single pass over A."""
+    for a, b in zip(left, right, strict=True):
+        A = A - a[:, None] * b
+    return A

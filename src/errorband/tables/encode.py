@@ -714,6 +714,8 @@ class TableEncoder:
             parts = {name: value for name, value in data.items() if name not in ("format", "version")}
             parts["columns"] = [_Column(**column) for column in parts["columns"]]
             parts["target_column"] = _Column(**parts["target_column"])
+            if not {column.kind for column in (*parts["columns"], parts["target_column"])} <= set(_KINDS):
+                raise TypeError("unknown kind of column")
             return cls(**parts)
         except (KeyError, TypeError) as error:
             raise TableError("The description of the table encoder is damaged, so save or copy it again.") from error

@@ -174,20 +174,20 @@ def _read_parquet(source: IO[bytes], label: str, max_bytes: int, max_columns: in
                 raise _too_large(label, max_bytes)
             batches.append(batch)
         frame = pa.Table.from_batches(batches, stored.schema_arrow).to_pandas()
-    except TableError:
+    except (TableError, MemoryError):
         raise
     except Exception as error:  # a damaged file makes Arrow fail in many ways
         raise TableError(f"The Parquet file {label} is damaged or cut short, so write or copy it again.") from error
     named_index = [level for level in frame.index.names if level is not None]
     frame = frame.reset_index(level=named_index).reset_index(drop=True) if named_index else frame.reset_index(drop=True)
-    if not len(frame) or not len(frame.columns):
+    if frame.empty:
         raise _no_rows(label)
     frame.attrs = {"notices": []}
     return frame
 
 
 def _text_encoding(data: bytes, label: str, notices: list[str]) -> str:
-    if data[:2] == b"PK":
+    if data[:4] == b"PK\x03\x04":
         raise TableError(f"The file {label} looks like an Excel or zip file, so save the sheet as CSV or Parquet.")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise TableError(f"The file {label} looks like UTF-16 text, so save it as UTF-8.")
@@ -224,7 +224,8 @@ def _sniff_delimiter(data: bytes, encoding: str) -> str:
     sample = data[:_SAMPLE_BYTES]
     if len(sample) < len(data):
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    header = _QUOTED.sub("", sample.decode(encoding, "replace")).lstrip("\n").partition("\n")[0]
+    lines = _QUOTED.sub("", sample.decode(encoding, "replace")).split("\n")
+    header = next((line for line in lines if line.strip(" ")), "")
     scores: dict[str, tuple[float, float, int]] = {}
     for delimiter in (*_DELIMITERS, _WHITESPACE):
         if delimiter != _WHITESPACE and delimiter not in header:
@@ -249,10 +250,11 @@ def _sniff_delimiter(data: bytes, encoding: str) -> str:
 
 def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[str]) -> pd.DataFrame:
     notices: list[str] = []
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    while data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
     if b"\r" in data:  # older pandas can run out of memory on lone carriage returns
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if not data.strip():
+    if not data or data.isspace():
         raise TableError(f"The table in {label} is empty, so write a header line and at least one row to it.")
     encoding = _text_encoding(data, label, notices)
     delimiter = _sniff_delimiter(data, encoding)
@@ -292,6 +294,8 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
     if all(_NUMBER.fullmatch(name) for name in header):
         notices.append(f"The first line of {label} was taken as the header although it holds only numbers.")
     frame = frame.drop(columns=[name for name in nameless if not frame[name].count()])
+    if frame.empty:
+        raise _no_rows(label)
     kept = [name for name in nameless if name in frame]
     if kept:
         notices.append(f"Columns of {label} without a name were called {show_names(kept)}.")
@@ -299,7 +303,9 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
     return frame
 
 
-def _scan(records: Iterator[tuple[int, list[str]]], label: str, max_columns: int, delimiter: str):
+def _scan(
+    records: Iterator[tuple[int, list[str]]], label: str, max_columns: int, delimiter: str
+) -> tuple[list[str], list[str], int]:
     """Check that all rows are as wide as the header; return its names, those invented, and the number of rows."""
     header: list[str] = []
     nameless: list[str] = []

@@ -1,0 +1,5 @@
+"""``python -m errorband.cli``."""
+
+from errorband.cli import main
+
+main()

@@ -1,0 +1,51 @@
+"""``errorband demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errorband.cli import options as o
+from errorband.cli.failures import ExitCode, Problem, guarded
+from errorband.cli.fit import fit
+from errorband.cli.predict import predict
+
+EXAMPLES = """Examples:
+
+errorband demo --output out"""
+
+
+@guarded
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")] = Path("out"),
+    seed: o.Seed = 0,
+    debug: o.Debug = False,
+) -> None:
+    """Fit two small data sets, draw a band, and run the tool from table to report. No network."""
+    from errorband import demo as content
+    from errorband.cli.screen import Screen
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Problem(f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE) from error
+    screen = Screen()
+    _show(screen, "diabetes (442 rows, 10 inputs, a quarter held out)", content.diabetes_scores(seed))
+    model, X, y, scores = content.curve(seed)
+    _show(screen, "a generated curve with a gap (120 rows)", scores)
+    picture = output / "band.png"
+    content.draw_band(model, X, y, picture)
+    screen.say(f"Picture of the band: {picture}\n")
+
+    table, new = content.write_diabetes(output, seed)
+    files = {"output": output / "model.eb", "report": output / "report.html"}
+    screen.say(f"$ errorband fit {table} --target progression --id patient -o {files['output']} --report {files['report']}")
+    fit(str(table), "progression", id_column="patient", seed=seed, time_budget=30.0, debug=debug, **files)
+    out = output / "predictions.csv"
+    screen.say(f"\n$ errorband predict {files['output']} {new} -o {out}")
+    predict(files["output"], str(new), output=str(out), debug=debug)
+
+
+def _show(screen, title: str, scores: list) -> None:
+    rows = [(s.method, f"{s.rmse:.3f}", f"{s.nlpd:.3f}", f"{100 * s.coverage:.1f} %") for s in scores]
+    screen.table(title, ("method", "RMSE", "NLPD", "95 % coverage"), rows)

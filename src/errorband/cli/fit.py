@@ -1,0 +1,123 @@
+"""``errorband fit``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from errorband.cli import options as o
+from errorband.cli.failures import ExitCode, Problem, guarded
+
+EXAMPLES = """Examples:
+
+errorband fit houses.csv --target price
+
+errorband fit houses.csv --target price --report report.html --missing impute --ignore street,agent
+
+zcat houses.csv.gz | errorband fit - --target price --kernel matern32+linear --time-budget 300
+
+Ctrl-C ends the search and keeps the best model so far (exit code 0, with a warning)."""
+
+
+@guarded
+def fit(
+    data: o.DataFile,
+    target: o.Target,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")] = Path("model.eb"),
+    report: Annotated[Path | None, typer.Option(help="A report to write, as one HTML file.")] = None,
+    task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
+    model: Annotated[str, typer.Option(help="auto, exact, or another approximation by name.")] = "auto",
+    kernel: Annotated[str, typer.Option(help="se, matern12, matern32, matern52, rq, linear; + adds some.")] = "se",
+    test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
+    seed: o.Seed = 0,
+    time_budget: o.Budget = 60.0,
+    max_rows: o.MaxRows = None,
+    missing: o.MissingCells = o.Missing.error,
+    ignore: o.Ignore = "",
+    id_column: o.IdColumn = None,
+    max_levels: o.MaxLevels = 20,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Learn a model from a table, judge it on held-out rows, and write it to a file.
+
+    A share of the rows is held out and predicted from the others; the figures printed come from there. The model that
+    is written then learns from all rows, with the same hyperparameters.
+    """
+    o.check_output(output, "--output")
+    o.check_output(report, "--report")
+    from errorband.cli import fitting
+    from errorband.cli.screen import SCORE_HEADER, Screen, score_rows
+    from errorband.pipeline import TableModel, as_frame
+    from errorband.tables import TableEncoder
+    from errorband.tables.errors import count_of
+
+    settings = fitting.Settings(
+        kernel=_kernel(kernel),
+        kernel_name=kernel,
+        model=model,
+        test_size=test_size,
+        seed=seed,
+        time_budget=time_budget,
+        max_rows=max_rows,
+        verbose=0 if quiet else 1,
+    )
+    fitting.approximation_named(model)
+    screen = Screen(quiet)
+    frame = fitting.read_data(data, id_column)
+    encoder = TableEncoder.fit(
+        frame,
+        target=target,
+        task=task.value,
+        ignore=o.names(ignore),
+        id_column=id_column,
+        missing=missing.value,
+        max_levels=max_levels,
+    )
+    encoded = encoder.transform(frame, with_target=True)
+    fitting.estimator_class(encoder.task, target)
+    rows = fitting.split(encoded, encoder, settings)
+    notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
+    screen.note(notices)
+    X, y = as_frame(encoded)
+    assert y is not None
+    fitted = fitting.fit(X, y, encoder, settings, rows)
+    screen.note(fitted.notes)
+    screen.note(fitted.warnings, "Warning")
+    scores, verdict = fitting.judge(fitted, X, y, target)
+    title = (
+        f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
+        f"{count_of(X.shape[1], 'input')}"
+    )
+    screen.table(title, SCORE_HEADER, score_rows(scores))
+    screen.say(verdict)
+    facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
+    TableModel(encoder, fitted.final, facts).save(output)
+    screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
+    if report is None:
+        return
+    try:
+        from errorband.report import report as make_report
+
+        made = make_report(
+            fitted.judged,
+            X.iloc[fitted.test],
+            y[fitted.test],
+            title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
+            data_notes=[*notices, *fitted.notes],
+            target=target,
+            random_state=seed,
+        )
+        made.save(report)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"Interrupted after {output} was written, so only the report is missing.") from None
+    screen.say(f"Report: {report}")
+
+
+def _kernel(name: str):
+    from errorband.compare import kernel_named
+
+    try:
+        return kernel_named(name)
+    except ValueError as error:
+        raise Problem(str(error), ExitCode.USAGE) from error

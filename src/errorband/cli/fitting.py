@@ -1,0 +1,219 @@
+"""The work of ``errorband fit``: split, search, judge on held-out rows, and condition the model on all of them."""
+
+import dataclasses
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from errorband import __version__, parameters
+from errorband.approximations import APPROXIMATIONS
+from errorband.cli.failures import ExitCode, Problem, one_sentence
+from errorband.estimators import ESTIMATORS, GPRegressor
+from errorband.optimise import LBFGS
+from errorband.tables import Encoded, TableEncoder, TableError, read_table
+
+LEAST_ROWS = 5
+EXACT_LIMIT = 5_000  # rows of an exact model: its matrices then have 200 MB each
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to fit."""
+
+    kernel: Any = None
+    kernel_name: str = "se"
+    model: str = "auto"
+    test_size: float = 0.2
+    seed: int = 0
+    time_budget: float = 60.0
+    max_rows: int | None = None
+    verbose: int = 0
+
+
+@dataclasses.dataclass
+class Fitted:
+    """What the search found."""
+
+    judged: Any  # conditioned on the training rows only
+    final: Any  # conditioned on all rows
+    train: np.ndarray
+    test: np.ndarray
+    notes: list[str]
+    warnings: list[str]
+
+
+def read_data(data: str, id_column: str | None) -> pd.DataFrame:
+    """The table, with the cells of the id column as they stand."""
+    return read_table(data, text_columns=[] if id_column is None else [id_column])
+
+
+def rows_for(seconds: float) -> int:
+    """Rows on which an exact search takes about so long: its cost grows with their cube.
+
+    The number depends on nothing but the budget, so that a seed gives the same model on every machine.
+
+    Examples
+    --------
+    >>> rows_for(60), rows_for(5), rows_for(3600)
+    (2500, 1100, 5000)
+    """
+    rows = 2_000 * (seconds / 30) ** (1 / 3)
+    return int(min(max(100 * round(rows / 100), 500), EXACT_LIMIT))
+
+
+def estimator_class(task: str, target: str) -> type:
+    """The class that does the task, or a sentence if there is none yet."""
+    if task == "regression":
+        return GPRegressor
+    if "GPClassifier" not in ESTIMATORS:
+        raise Problem(
+            f"The target {target!r} holds classes, which this version of errorband cannot fit yet, so choose a target "
+            "of numbers or --task regression.",
+            ExitCode.USAGE,
+        )
+    return ESTIMATORS["GPClassifier"]
+
+
+def approximation_named(name: str) -> Any:
+    """What the estimators take as ``approximation``, from the name given on the command line."""
+    known = {key.lower(): cls for key, cls in APPROXIMATIONS.items()}
+    if name.lower() in ("auto", "exact"):
+        return name.lower()
+    if name.lower() not in known:
+        choices = ", ".join(dict.fromkeys(["auto", "exact", *known]))
+        raise Problem(f"There is no model {name!r}, so choose one of {choices}.", ExitCode.USAGE)
+    return known[name.lower()]()
+
+
+def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the rows to learn from and of the held-out ones."""
+    from sklearn.model_selection import train_test_split
+
+    n, y = len(encoded.X), encoded.y
+    if n < LEAST_ROWS:
+        raise TableError(
+            f"The table has {n} usable {'row' if n == 1 else 'rows'} where at least {LEAST_ROWS} are needed, "
+            "so add rows or fill in missing cells."
+        )
+    n_test = min(max(1, round(settings.test_size * n)), n - 2)
+    stratify = None
+    if encoder.task == "classification" and y is not None:
+        counts = np.bincount(y)
+        stratify = y if counts[counts > 0].min() >= 2 and n_test >= (counts > 0).sum() else None
+    train, test = train_test_split(np.arange(n), test_size=n_test, random_state=settings.seed, stratify=stratify)
+    return np.sort(train), np.sort(test)
+
+
+def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> Fitted:
+    """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``."""
+    cls = estimator_class(encoder.task, encoder.target)
+    train, test = rows
+    rng = np.random.default_rng(settings.seed)
+    learn = train
+    approximation = approximation_named(settings.model)
+    exact = isinstance(approximation, str)
+    searched = _subset(learn, settings.max_rows or (rows_for(settings.time_budget) if exact else len(y)), rng)
+    limit = settings.max_rows or (EXACT_LIMIT if exact else len(y))
+    judged_rows = learn if len(learn) <= limit else searched if limit <= len(searched) else _subset(learn, limit, rng)
+    final_rows = _subset(np.arange(len(y)), limit, rng)
+    notes, caught = [], []
+    if len(searched) < len(learn):
+        notes.append(
+            f"Hyperparameters were learned from {len(searched):,} of {len(learn):,} training rows, drawn at random, "
+            f"as --time-budget {settings.time_budget:g} allows."
+            if settings.max_rows is None
+            else f"Hyperparameters were learned from {len(searched):,} of {len(learn):,} training rows (--max-rows)."
+        )
+    if len(final_rows) < len(y):
+        notes.append(
+            f"The model keeps {len(final_rows):,} of {len(y):,} rows, drawn at random: an exact Gaussian process "
+            "cannot hold more."
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = cls(
+                settings.kernel,
+                approximation=approximation,
+                optimizer=LBFGS(max_seconds=settings.time_budget),
+                random_state=settings.seed,
+                verbose=settings.verbose,
+            ).fit(X.iloc[searched], y[searched])
+            judged = found if len(judged_rows) == len(searched) else conditioned(found, X, y, judged_rows)
+            final = conditioned(found, X, y, final_rows)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            told = one_sentence(str(error)).rstrip(".")
+            raise Problem(f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT) from error
+    final.fit_result_ = found.fit_result_  # how the hyperparameters were found
+    told = dict.fromkeys(one_sentence(str(w.message)) for w in caught if _for_the_user(w))
+    return Fitted(judged, final, train, test, notes, list(told))
+
+
+def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
+    """The same hyperparameters with other rows: nothing is searched."""
+    settings = found.get_params(deep=False) | {
+        "kernel": parameters.plain(found.kernel_),
+        "mean": parameters.plain(found.mean_),
+        "likelihood": parameters.plain(found.likelihood_),
+        "optimizer": None,
+    }
+    if not isinstance(settings["approximation"], str):
+        settings["approximation"] = parameters.plain(found.approximation_)
+    return type(found)(**settings).fit(X.iloc[rows], y[rows])
+
+
+def _subset(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _for_the_user(warning: warnings.WarningMessage) -> bool:
+    names = {cls.__name__ for cls in warning.category.__mro__}
+    return "DeprecationWarning" not in names and "FutureWarning" not in names
+
+
+def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, target: str) -> tuple[list[tuple[str, dict]], str]:
+    """Held-out metrics of the model and of baselines, and a verdict in words: the same as in the report."""
+    from errorband import effects
+    from errorband.report.build import calibrate
+    from errorband.report.checks import verdict
+    from errorband.report.scores import baseline_scores, compare, score
+
+    model, X_test, y_test = fitted.judged, X.iloc[fitted.test], y[fitted.test]
+    X_train, y_train = effects.training_data(model)
+    predictive = model.predictive(X_test)
+    own = score(f"errorband {type(model).__name__}", "", y_test, predictive, y_train)
+    others = baseline_scores(X_train, y_train, X_test.to_numpy(), y_test)
+    sentences = verdict(
+        own, [compare(own, o) for o in others], list(calibrate(y_test, predictive).at), target, len(y_test)
+    )
+    return [(s.name, s.values) for s in (own, *others)], " ".join(sentences)
+
+
+def facts(fitted: Fitted, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
+    """What the model file remembers about the fit."""
+    result = fitted.final.fit_result_
+    return {
+        "data": data,
+        "errorband": __version__,
+        "rows": encoded.n_rows,
+        "rows_used": len(encoded.X),
+        "rows_in_model": len(fitted.final._training_data.y),
+        "rows_held_out": len(fitted.test),
+        "kernel": settings.kernel_name,
+        "seed": settings.seed,
+        "search": {
+            "converged": bool(result.converged),
+            "message": str(result.message),
+            "iterations": int(result.iterations),
+            "seconds": round(float(result.seconds), 3),
+        },
+        "scores": [
+            {"method": name, **{k: float(v) if math.isfinite(v) else None for k, v in values.items()}}
+            for name, values in scores
+        ],
+        "verdict": verdict,
+        "notes": [*fitted.notes, *fitted.warnings],
+    }

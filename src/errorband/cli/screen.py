@@ -1,0 +1,92 @@
+"""What the commands print: results on standard output, remarks and progress on standard error."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from errorband.report.text import number, percent
+
+
+class Screen:
+    """Prints unless asked to be quiet."""
+
+    def __init__(self, quiet: bool = False):
+        self.quiet = quiet
+        self.out, self.err = Console(highlight=False), Console(stderr=True, highlight=False)
+
+    def say(self, text: str) -> None:
+        """A line of the result."""
+        if not self.quiet:
+            self.out.print(text, markup=False, soft_wrap=True)
+
+    def note(self, notes: Iterable[str], kind: str = "Note") -> None:
+        """Remarks, one line each."""
+        for note in () if self.quiet else notes:
+            self.err.print(f"{kind}: {note}", markup=False, soft_wrap=True, style="yellow" if kind != "Note" else None)
+
+    def table(self, title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table of results: the first column to the left, the others to the right."""
+        if self.quiet:
+            return
+        table = Table(title=title, title_justify="left")
+        table.add_column(header[0])
+        for name in header[1:]:
+            table.add_column(name, justify="right")
+        for row in rows:
+            table.add_row(*row)
+        self.out.print(table, markup=False)
+
+    @contextlib.contextmanager
+    def progress(self, label: str, total: int) -> Iterator[Callable[[str], None]]:
+        """A bar on a terminal; call what it yields before each of ``total`` steps."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda text: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task, begun = bar.add_task(label, total=total), False
+
+            def step(text: str) -> None:
+                nonlocal begun
+                bar.update(task, advance=1 if begun else 0, description=f"{label}: {text}")
+                begun = True
+
+            yield step
+
+
+SCORE_HEADER = ("method", "RMSE", "R²", "NLPD", "95 % coverage", "95 % width")
+CLASS_HEADER = ("method", "errors", "log loss", "information")
+
+
+def score_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, ...]]:
+    """Held-out metrics of a regression as rows of a table."""
+    return [
+        (
+            name,
+            number(v.get("rmse")),
+            number(v.get("r2"), decimals=3),
+            number(v.get("nlpd"), decimals=3),
+            percent(v.get("coverage")),
+            number(v.get("width")),
+        )
+        for name, v in scores
+    ]
+
+
+def class_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, ...]]:
+    """Held-out metrics of a classification as rows of a table."""
+    return [
+        (
+            name,
+            percent(v.get("error_rate")),
+            number(v.get("log_loss"), decimals=3),
+            f"{number(v.get('information'), decimals=3)} bits",
+        )
+        for name, v in scores
+    ]

@@ -1,0 +1,170 @@
+"""Cross-validation of a small catalogue: Gaussian processes with several kernels against simple baselines."""
+
+import dataclasses
+import difflib
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, cross_val_predict
+
+from errorband import metrics
+from errorband.estimators import GPRegressor
+from errorband.kernels import Kernel, Linear, Matern, RationalQuadratic, SquaredExponential
+from errorband.optimise import LBFGS
+from errorband.predictive import GaussianPredictive, Predictive
+
+NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
+    "se": SquaredExponential,
+    "matern12": lambda: Matern(nu=0.5),
+    "matern32": lambda: Matern(nu=1.5),
+    "matern52": lambda: Matern(nu=2.5),
+    "rq": RationalQuadratic,
+    "linear": Linear,
+}
+COMPARED_KERNELS = ("se", "matern32", "matern52", "se+linear")
+BASELINES: dict[str, Any] = {
+    "gradient boosting": HistGradientBoostingRegressor(random_state=0),
+    "linear regression": LinearRegression(),
+    "mean of the targets": DummyRegressor(),
+}
+
+Predictor = Callable[[Any, np.ndarray, Any], Predictive]
+
+
+def kernel_named(text: str) -> Kernel:
+    """A kernel from its short name; ``+`` adds kernels.
+
+    Examples
+    --------
+    >>> type(kernel_named("se+linear")).__name__
+    'Sum'
+    >>> kernel_named("matern23")
+    Traceback (most recent call last):
+    ValueError: There is no kernel 'matern23' (closest: 'matern32'), so choose from se, matern12, ... or join some with +.
+    """
+    parts = []
+    for name in (part.strip().lower() for part in text.split("+")):
+        if name not in NAMED_KERNELS:
+            near = difflib.get_close_matches(name, NAMED_KERNELS, n=1)
+            hint = f" (closest: {near[0]!r})" if near else ""
+            known = ", ".join(NAMED_KERNELS)
+            raise ValueError(f"There is no kernel {name!r}{hint}, so choose from {known} or join some with +.")
+        parts.append(NAMED_KERNELS[name]())
+    kernel = parts[0]
+    for part in parts[1:]:
+        kernel = kernel + part
+    return kernel
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Cross-validated figures of one method; NaN where it failed, and then ``failure`` says why."""
+
+    method: str
+    nlpd: float
+    rmse: float
+    coverage: float
+    seconds: float
+    failure: str = ""
+
+
+def catalogue(seed: int = 0, max_seconds: float | None = None) -> dict[str, Predictor]:
+    """The methods compared, by name: functions of training inputs, targets and new inputs."""
+    methods: dict[str, Predictor] = {
+        f"GP, {name}": _gaussian_process(name, seed, max_seconds) for name in COMPARED_KERNELS
+    }
+    return methods | {name: _banded(baseline, seed) for name, baseline in BASELINES.items()}
+
+
+def cross_validate(
+    X: Any,
+    y: np.ndarray,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    max_seconds: float | None = None,
+    report: Callable[[str, int], None] = lambda method, fold: None,
+) -> list[Result]:
+    """Cross-validate the catalogue on the same folds; the smallest NLPD comes first.
+
+    Parameters
+    ----------
+    X, y
+        A DataFrame or an array, and targets.
+    folds, seed : int
+        Number of folds, and the seed that draws them.
+    max_seconds : float, optional
+        Time for each search of hyperparameters.
+    report : callable
+        Told the method and the fold before each fit.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, (60, 1))
+    >>> results = cross_validate(X, np.sin(X[:, 0]) + 0.05 * rng.normal(size=60), folds=2)
+    >>> results[0].method.startswith("GP"), len(results)
+    (True, 7)
+    """
+    splits = list(KFold(folds, shuffle=True, random_state=seed).split(y))
+    values = X.iloc if hasattr(X, "iloc") else X
+    results = []
+    for method, predict in catalogue(seed, max_seconds).items():
+        began, found, failure = time.perf_counter(), [], ""
+        for k, (train, test) in enumerate(splits):
+            report(method, k)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    found.append((test, predict(values[train], y[train], values[test])))
+            except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+                failure = " ".join(str(error).split())
+                break
+        seconds = time.perf_counter() - began
+        results.append(_result(method, y, found, seconds) if not failure else _failed(method, seconds, failure))
+    return sorted(results, key=lambda r: (bool(r.failure), r.nlpd))
+
+
+def _result(method: str, y: np.ndarray, found: list[tuple[np.ndarray, Predictive]], seconds: float) -> Result:
+    density, errors, inside = [], [], []
+    for test, predictive in found:
+        lower, upper = predictive.interval(0.95)
+        density.append(predictive.log_density(y[test]))
+        errors.append(y[test] - predictive.mean)
+        inside.append((lower <= y[test]) & (y[test] <= upper))
+    error = np.concatenate(errors)
+    rmse, covered = float(np.sqrt(np.mean(error**2))), float(np.mean(np.concatenate(inside)))
+    return Result(method, metrics.nlpd(np.concatenate(density)), rmse, covered, seconds)
+
+
+def _failed(method: str, seconds: float, failure: str) -> Result:
+    return Result(method, np.nan, np.nan, np.nan, seconds, failure)
+
+
+def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Predictor:
+    def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
+        optimizer = LBFGS(max_seconds=max_seconds)
+        return GPRegressor(kernel_named(kernel), optimizer=optimizer, random_state=seed).fit(X, y).predictive(X_new)
+
+    return predict
+
+
+def _banded(baseline: Any, seed: int) -> Predictor:
+    """A point prediction with one band for all rows: the spread of its errors on rows it did not see."""
+
+    def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
+        inner = KFold(min(5, len(y)), shuffle=True, random_state=seed)
+        left_out = cross_val_predict(clone(baseline), X, y, cv=inner)
+        spread = float(np.sqrt(np.mean((y - np.asarray(left_out)) ** 2)))
+        if not spread > 0:
+            raise ValueError("Its errors are all zero, so there is no band.")
+        return GaussianPredictive(clone(baseline).fit(X, y).predict(X_new), np.full(len(X_new), spread))
+
+    return predict

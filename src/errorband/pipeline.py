@@ -1,0 +1,130 @@
+"""A table model: how a table becomes numbers, and the estimator that predicts from them, kept in one file."""
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from errorband.persistence import ModelFileError, load_with_table, save
+from errorband.tables import Encoded, TableEncoder, TableError
+
+_FORMAT, _VERSION = "errorband.table-model", 1
+
+
+@dataclasses.dataclass(frozen=True)
+class TableModel:
+    """A fitted estimator together with the encoding of its table.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Makes the estimator's inputs from a table.
+    estimator : GPRegressor or GPClassifier
+        Fitted to a DataFrame with the encoder's feature names.
+    facts : dict
+        What is known about the fit, as JSON: rows, held-out metrics, how the search went.
+
+    Examples
+    --------
+    >>> from errorband import GPRegressor
+    >>> frame = pd.DataFrame({"tree": ["oak", "elm", "oak", "elm"], "age": [9, 30, 12, 20], "height": [4.0, 9, 5, 7]})
+    >>> encoder = TableEncoder.fit(frame, target="height")
+    >>> estimator = GPRegressor(optimizer=None).fit(*as_frame(encoder.transform(frame)))
+    >>> predictions, notices = TableModel(encoder, estimator).predict(frame.head(2))
+    >>> list(predictions), len(predictions), notices
+    (['mean', 'std', 'lower', 'upper'], 2, [])
+    """
+
+    encoder: TableEncoder
+    estimator: Any
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def predict(
+        self, frame: pd.DataFrame, *, level: float = 0.95, id_column: str | None = None
+    ) -> tuple[pd.DataFrame, list[str]]:
+        """Predict every row of a table, in its order.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the columns of training; the target may be there or not.
+        level : float
+            Probability that the interval from ``lower`` to ``upper`` holds the target.
+        id_column : str, optional
+            A column to copy to the front of the result. By default the one named in training, if it is there.
+
+        Returns
+        -------
+        predictions : DataFrame
+            ``mean, std, lower, upper``; for classes ``prediction`` and one probability for each. Rows with missing
+            cells are empty if training left such rows out.
+        notices : list of str
+            Remarks for the user.
+        """
+        encoded = self.encoder.transform(frame, with_target=False)
+        columns = self._columns(encoded, level)
+        name = id_column if id_column is not None or self.encoder.id_column not in frame else self.encoder.id_column
+        if name is not None:
+            if name in columns:
+                raise TableError(f"The id column {name!r} has the name of a column of the result, so rename it.")
+            columns = {name: frame[name].to_numpy(), **columns}
+        return pd.DataFrame(columns), encoded.notices
+
+    def _columns(self, encoded: Encoded, level: float) -> dict[str, np.ndarray]:
+        X = as_frame(encoded)[0]
+        if self.encoder.task == "classification":
+            return self._class_columns(encoded, X)
+        if not len(X):
+            return dict.fromkeys(("mean", "std", "lower", "upper"), np.full(encoded.n_rows, np.nan))
+        predictive = self.estimator.predictive(X)
+        lower, upper = predictive.interval(level)
+        found = {"mean": predictive.mean, "std": predictive.std, "lower": lower, "upper": upper}
+        return {name: encoded.spread(values) for name, values in found.items()}
+
+    def _class_columns(self, encoded: Encoded, X: pd.DataFrame) -> dict[str, np.ndarray]:
+        codes = np.asarray(self.estimator.classes_)
+        labels = self.encoder.decode_labels(codes)
+        share = self.estimator.predict_proba(X) if len(X) else np.zeros((0, len(codes)))
+        chosen = np.full(encoded.n_rows, None, dtype=object)
+        chosen[encoded.row_index] = labels[share.argmax(axis=1)] if len(X) else []
+        return {
+            "prediction": chosen,
+            **{f"p({label})": encoded.spread(share[:, i]) for i, label in enumerate(labels)},
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write encoder, estimator and facts to one file; :func:`errorband.load` still reads the estimator from it."""
+        document = {"format": _FORMAT, "version": _VERSION, "encoder": self.encoder.to_dict(), "facts": self.facts}
+        save(self.estimator, path, table=document)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "TableModel":
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If there is no such file, or it is not a model of a table.
+        """
+        try:
+            estimator, document = load_with_table(path)
+        except OSError as error:
+            raise ModelFileError(f"There is no model file at {path}, so check the path.") from error
+        if document is None:
+            raise ModelFileError(
+                f"{path} holds an estimator without a table, so predict with errorband.load in Python or write the "
+                "model with 'errorband fit'."
+            )
+        try:
+            if document["format"] != _FORMAT or document["version"] != _VERSION:
+                raise ModelFileError(f"{path} describes its table in another version, so upgrade errorband.")
+            return cls(TableEncoder.from_dict(document["encoder"]), estimator, dict(document["facts"]))
+        except (TableError, KeyError, TypeError) as error:
+            raise ModelFileError(f"The description of the table in {path} is damaged, so fit the model again.") from error
+
+
+def as_frame(encoded: Encoded) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """Inputs with their names, and targets, as an estimator takes them."""
+    return pd.DataFrame(encoded.X, columns=pd.Index(encoded.feature_names)), encoded.y

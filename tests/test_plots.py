@@ -1,0 +1,170 @@
+"""Plots with matplotlib: what is drawn is what the model says."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from errorband import GPRegressor, effects, metrics, plots
+from errorband.predictive import GaussianPredictive
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def line():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 6, 60)
+    y = np.sin(x) + 0.1 * rng.normal(size=60)
+    return GPRegressor().fit(x[:, None], y), x, y
+
+
+@pytest.fixture(scope="module")
+def plane():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.uniform(-1, 1, 80), rng.integers(0, 3, 80)])
+    y = X[:, 0] + 3 * X[:, 1] + 0.1 * rng.normal(size=80)
+    return GPRegressor().fit(X, y), X, y
+
+
+def _polygon(collection):
+    return collection.get_paths()[0].vertices
+
+
+@pytest.mark.parametrize("latent", [False, True])
+def test_bands_are_quantiles(line, latent):
+    model, _, _ = line
+    grid = np.linspace(1, 5, 20)
+    ax = plots.plot_band(model, grid, latent=latent, data=False)
+    for collection, level in zip(ax.collections, (0.95, 0.8, 0.5), strict=True):
+        lower, upper = model.predict_interval(grid[:, None], level, latent=latent)
+        corners = _polygon(collection)
+        for x, low, high in zip(grid, lower, upper, strict=True):
+            at = corners[np.isclose(corners[:, 0], x), 1]
+            assert at.min() == pytest.approx(low)
+            assert at.max() == pytest.approx(high)
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), model.predict(grid[:, None]))
+
+
+def test_band_with_draws_and_data(line):
+    model, x, y = line
+    ax = plots.plot_band(model, n_samples=3, random_state=1)
+    assert len(ax.lines) == 3 + 1 + 1
+    np.testing.assert_allclose(ax.lines[-1].get_xdata(), x)
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), y)
+    grid = ax.lines[0].get_xdata()
+    assert grid[0] < x.min() < x.max() < grid[-1]
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), effects.posterior_draws(model, grid[:, None], 3, 1)[1])
+    assert ax.get_xlabel() == "x0"
+
+
+def test_band_is_for_one_input(plane):
+    with pytest.raises(ValueError, match=r"one input; this one has 2.*plot_map"):
+        plots.plot_band(plane[0])
+
+
+def test_calibration_is_that_of_the_metrics_module(line):
+    model, x, y = line
+    predictive = model.predictive(x[:, None])
+    ax = plots.plot_calibration(y, predictive)
+    levels, observed = metrics.calibration_curve(metrics.pit(y, predictive))
+    np.testing.assert_array_equal(ax.lines[-1].get_xdata(), levels)
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), observed)
+    corners = _polygon(ax.collections[0])
+    for level in (0.5, 0.9):
+        at = corners[np.isclose(corners[:, 0], level), 1]
+        assert at.min() <= level <= at.max()
+
+
+def test_relevance_has_the_largest_bar_first(plane):
+    model, X, _ = plane
+    ax = plots.plot_relevance(model)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["x1", "x0"]
+    np.testing.assert_allclose(widths, np.sort(effects.relevance(model, X))[::-1])
+    assert ax.yaxis_inverted()
+    assert len(plots.plot_relevance(model, most=1).patches) == 1
+
+
+def test_predicted_vs_actual_separates_rows_outside_their_band():
+    y = np.array([0.0, 1.0, 9.0])
+    predictive = GaussianPredictive([0.5, 0.5, 0.5], [1.0, 1.0, 2.0])
+    ax = plots.plot_predicted_vs_actual(y, predictive, level=0.5)
+    inside, outside = ax.containers
+    assert ax.get_legend_handles_labels()[1] == ["inside its 50 % band (2)", "outside (1)"]
+    np.testing.assert_array_equal(outside.lines[0].get_xdata(), [9.0])
+    lower, upper = predictive.interval(0.5)
+    bars = np.array([s[:, 1] for s in inside.lines[2][0].get_segments()])
+    np.testing.assert_allclose(bars, np.column_stack([lower, upper])[:2])
+
+
+def test_residuals_against_an_input(line):
+    import pandas as pd
+
+    model, x, y = line
+    p = model.predictive(x[:, None])
+    ax = plots.plot_residuals(y, p, pd.Series(x, name="time"))
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), (y - p.mean) / p.std)
+    assert ax.get_xlabel() == "time"
+    assert plots.plot_residuals(y, p).get_xlabel() == "predicted"
+
+
+def test_partial_dependence_as_curve_and_as_levels(plane):
+    model, X, _ = plane
+    ax = plots.plot_partial_dependence(model, X, 0, levels=(0.9,))
+    effect = effects.partial_dependence(model, X, 0)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), effect.curve.mean)
+    corners = _polygon(ax.collections[0])
+    assert corners[:, 1].max() == pytest.approx(effect.curve.interval(0.9)[1].max())
+    ax = plots.plot_partial_dependence(model, X, "x1")
+    np.testing.assert_array_equal(ax.get_xticks(), [0, 1, 2])
+    np.testing.assert_allclose(np.diff(ax.lines[0].get_ydata()), 3, atol=0.2)
+
+
+def test_map_shows_mean_and_latent_spread(plane):
+    model, X, _ = plane
+    left, right = plots.plot_map(model, n_grid=8)
+    at = np.stack(np.meshgrid(*[np.linspace(a, b, 8) for a, b in zip(X.min(0), X.max(0), strict=True)]), -1)
+    mean, std = model.predict(at.reshape(-1, 2), return_std=True, latent=True)
+    np.testing.assert_allclose(np.ravel(left.collections[0].get_array()), mean)
+    np.testing.assert_allclose(np.ravel(right.collections[0].get_array()), std)
+    with pytest.raises(ValueError, match="two inputs; this one has 1"):
+        plots.plot_map(GPRegressor(optimizer=None).fit([[0.0], [1.0]], [0.0, 1.0]))
+
+
+def test_trace_ends_at_the_evidence(line):
+    model, _, _ = line
+    ax = plots.plot_trace(model)
+    assert ax.lines[0].get_ydata()[-1] == pytest.approx(model.log_evidence_)
+    with pytest.raises(ValueError, match="optimizer=None"):
+        plots.plot_trace(GPRegressor(optimizer=None).fit([[0.0], [1.0]], [0.0, 1.0]))
+
+
+def test_everything_draws_into_given_axes(line, plane):
+    model, x, y = line
+    predictive = model.predictive(x[:, None])
+    _, axes = plt.subplots(2, 4)
+    a = axes.ravel()
+    assert plots.plot_band(model, ax=a[0]) is a[0]
+    assert plots.plot_calibration(y, predictive, ax=a[1]) is a[1]
+    assert plots.plot_relevance(plane[0], ax=a[2]) is a[2]
+    assert plots.plot_predicted_vs_actual(y, predictive, ax=a[3]) is a[3]
+    assert plots.plot_residuals(y, predictive, ax=a[4]) is a[4]
+    assert plots.plot_partial_dependence(plane[0], plane[1], 0, ax=a[5]) is a[5]
+    assert plots.plot_trace(model, ax=a[6]) is a[6]
+    pair = plt.subplots(1, 2)[1]
+    assert plots.plot_map(plane[0], ax=pair) is pair
+
+
+def test_missing_matplotlib_is_said(monkeypatch, line):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install errorband\[plots\]"):
+        plots.plot_trace(line[0])

@@ -38,9 +38,9 @@ def band(axes, x, mean, std, colour, label=None):
 
 
 def save(figure, name):
-    """Write a small PNG: 128 colours, no date or version in it, so that the same figure gives the same file."""
+    """Write a small PNG: 256 colours, no date or version in it, so that the same figure gives the same file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, metadata={"Software": None})
     plt.close(figure)
     IMAGES.mkdir(exist_ok=True)
-    Image.open(buffer).convert("RGB").quantize(128).save(IMAGES / name, optimize=True)
+    Image.open(buffer).convert("RGB").quantize(256).save(IMAGES / name, optimize=True)

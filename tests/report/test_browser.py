@@ -80,8 +80,10 @@ def test_draws_every_plot_without_errors_or_requests(browser, pages, name):
     visit(browser, path)
     drawn = browser.find_elements(By.CSS_SELECTOR, ".plot.js-plotly-plot")
     assert len(drawn) == N_PLOTS[name]
+    asked = json.loads(browser.find_element(By.ID, "figures").get_attribute("textContent"))
     for plot in drawn:
-        assert plot.find_elements(By.CSS_SELECTOR, ".main-svg .cartesianlayer .plot > *")
+        traces = plot.find_elements(By.CSS_SELECTOR, ".scatterlayer .trace, .barlayer .trace, .heatmaplayer .hm")
+        assert len(traces) == len(asked[plot.get_attribute("id")]["data"])
     assert browser.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]

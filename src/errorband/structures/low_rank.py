@@ -119,10 +119,10 @@ def _inverse(chol: Array) -> Array:
     return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
 
 
-def _gram(chol: Array, basis: Array) -> Array:
-    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares, B = CCᵀ: (L, S, M) → (S, L, L)."""
+def _gram(inverse: Array, basis: Array) -> Array:
+    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares with C⁻¹: (L, S, M) → (S, L, L)."""
     L, _, M = basis.shape
-    inverse = _inverse(chol).reshape(L * M, L, M)
+    inverse = inverse.reshape(L * M, L, M)
     half = [basis[l] @ inverse[:, l].T for l in range(L)]
     return jnp.stack([jnp.stack([jnp.sum(a * b, axis=1) for b in half], axis=1) for a in half], axis=1)
 
@@ -149,7 +149,7 @@ class LowRankConditioned(Conditioned):
         return _solve(self.structure, self.sites, self.gain, self.chol, shift)[0]
 
     def marginals(self) -> tuple[Array, Array]:
-        gram = block_matmul(self.gain, _gram(self.chol, self.structure.basis))
+        gram = block_matmul(self.gain, _gram(_inverse(self.chol), self.structure.basis))
         return self.mean, self._noise() + symmetrise(block_matmul(gram, jnp.swapaxes(self.gain, 1, 2)))
 
     def _noise(self) -> Array:
@@ -187,7 +187,7 @@ class LowRankConditioned(Conditioned):
         )
 
     def predictor(self) -> "LowRankPredictor":
-        return LowRankPredictor(self.gamma, self.chol)
+        return LowRankPredictor(self.gamma, _inverse(self.chol))
 
 
 class LowRankState(State):
@@ -240,12 +240,12 @@ class LowRankPredictor(Predictor):
     ``cross`` is the basis at the new inputs, whitened like the training basis: Φ* = K_*u L_uu⁻ᵀ, shape (L, S, M).
     """
 
-    gamma: Array
-    chol: Array
+    gamma: Array  # posterior mean of w, (L, M)
+    inverse: Array  # C⁻¹, (LM, LM): C⁻ᵀC⁻¹ is the posterior covariance of w
 
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         unexplained = prior - jnp.sum(cross**2, axis=2).T
-        return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.chol, cross)
+        return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.inverse, cross)
 
     def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         half = solve_triangular(self.chol, cross.T, lower=True)

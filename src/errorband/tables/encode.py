@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import product
-from typing import Any, Literal, NamedTuple, cast, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from errorband.tables.cells import KINDS, Cells, read_cells
+from errorband.tables.columns import (
+    Column,
+    choose_task,
+    column_of,
+    distinct_values,
+    is_missing,
+    label_text,
+    learn_labels,
+    leave_out_constant,
+    refuse_missing,
+    tell_gaps,
+    with_text_names,
+)
 from errorband.tables.errors import TableError, closest_names, count_of, refuse_repeats, show_cell, show_names
 from errorband.tables.read import require_column
 
@@ -20,21 +32,6 @@ Task = Literal["auto", "regression", "classification"]
 Missing = Literal["error", "drop", "impute"]
 
 _FORMAT, _VERSION = "errorband.table-encoder", 1
-_KINDS = {"number": "numbers", "boolean": "yes/no values", "date": "dates", "text": "words", "empty": "nothing"}
-_NUMBER = re.compile(
-    r"[+-]?(?:(?:\d+|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?:[ ']\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-)
-_WITH_UNIT = re.compile(r"([+-]?)\s*([$€£¥₹]?)\s*([^\s%$€£¥₹](?:.*[^\s%$€£¥₹])?)\s*([%$€£¥₹]?)", re.DOTALL)
-_TYPOGRAPHY = str.maketrans({"−": "-", "’": "'", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
-_SWAP_POINT_AND_COMMA = str.maketrans(".,", ",.")
-_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y")
-_DATES_WITH_WORDS = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
-_TIMES = ("", " %H:%M", " %H:%M:%S")
-_DATE_NOTATIONS = [date + time for time, date in product(_TIMES, _DATES + _DATES_WITH_WORDS)]
-_DATE_SHARE = 0.95
-_LONGEST_NUMBER = 60
-_CYCLES = {"year": 365.25, "week": 7.0}
-_SPAN_FOR_CYCLE = {"year": 365.25, "week": 14.0}
 
 
 @dataclass(frozen=True)
@@ -83,331 +80,6 @@ class Encoded:
         return full
 
 
-# --- cells: what a column holds -------------------------------------------------------------------------------------
-
-
-class _Cells(NamedTuple):
-    """A column as floats (or text), NaN (or None) where a cell is missing."""
-
-    kind: str
-    values: np.ndarray
-    notation: str = ""
-    problem: str = ""
-    unreadable: Sequence[str] = ()
-
-
-def _read_cells(column: pd.Series, kind: str = "", notation: str = "") -> _Cells:
-    """Find out what a column holds; with `kind` and `notation`, read text as training did."""
-    missing = column.isna().to_numpy(dtype=bool)
-    if missing.all():
-        return _Cells("empty", np.full(len(column), np.nan))
-    inferred = pd.api.types.infer_dtype(column, skipna=True) if kind != "text" else "string"
-    if inferred == "boolean":
-        return _Cells("boolean", column.to_numpy(dtype=float, na_value=np.nan))
-    if inferred in ("integer", "floating", "mixed-integer-float", "decimal"):
-        return _finite(column, _Cells("number", column.to_numpy(dtype=float, na_value=np.nan)))
-    if inferred == "datetime64":
-        return _Cells("date", _days(pd.to_datetime(column, utc=True)), "ISO8601")
-    if inferred == "timedelta64":
-        return _Cells("number", (column / pd.Timedelta(days=1)).to_numpy(dtype=float, na_value=np.nan))
-    pairs = zip(column.astype(object), missing, strict=True)
-    words = np.array([None if gone else str(cell).strip() or None for cell, gone in pairs], dtype=object)
-    codes, found = pd.factorize(words)
-    levels = [str(level) for level in found]
-    if not levels:
-        return _Cells("empty", np.full(len(column), np.nan))
-    if kind == "text" or isinstance(column.dtype, pd.CategoricalDtype):
-        return _Cells("text", words)
-    if {level.lower() for level in levels} <= {"true", "false"}:
-        truth = np.array([float(level.lower() == "true") for level in levels])
-        return _Cells("boolean", np.where(codes < 0, np.nan, truth[codes]))
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    numbers, style, problem = _parse_numbers(levels, notation if kind == "number" else "")
-    numeric = ~np.isnan(numbers)
-    if problem:
-        return _Cells("text", words, problem=f"Column {show_cell(column.name)} {problem}")
-    if numeric.all():
-        return _finite(column, _Cells("number", np.where(codes < 0, np.nan, numbers[codes]), style))
-    days, style, problem = _parse_dates(levels, counts, notation if kind == "date" else "")
-    if style:
-        unreadable = [level for level, day in zip(levels, days, strict=True) if np.isnan(day)]
-        return _Cells("date", np.where(codes < 0, np.nan, days[codes]), style, unreadable=unreadable)
-    if numeric.any() and not problem:
-        problem = (
-            f"mixes {count_of(counts[numeric].sum(), 'number')} (such as {show_names(found[numeric][:3])}) with "
-            f"{count_of(counts[~numeric].sum(), 'word')} (such as {show_names(found[~numeric][:3])}), "
-            "so empty the cells of one sort or leave the column out with --ignore."
-        )
-    return _Cells("text", words, problem=problem and f"Column {show_cell(column.name)} {problem}")
-
-
-def _finite(column: pd.Series, cells: _Cells) -> _Cells:
-    if not np.isinf(cells.values).any():
-        return cells
-    found = count_of(int(np.isinf(cells.values).sum()), "infinite number")
-    return cells._replace(problem=f"Column {show_cell(column.name)} has {found}, so correct or empty these cells.")
-
-
-def _parse_numbers(levels: list[str], notation: str) -> tuple[np.ndarray, str, str]:
-    """Return numbers (NaN for words), their notation and any problem.
-
-    A notation is the decimal sign (``.`` or ``,``, or ``?`` if no cell shows which) and a unit such as ``%``.
-    """
-    units: set[str] = set()
-    points, commas = np.full((2, len(levels)), np.nan)
-    for place, level in enumerate(levels):
-        match = _WITH_UNIT.fullmatch(level.translate(_TYPOGRAPHY)) if len(level) <= _LONGEST_NUMBER else None
-        if match is not None and not (match[2] and match[4]):
-            body = match[1] + match[3]
-            points[place], commas[place] = _plain_number(body), _plain_number(body.translate(_SWAP_POINT_AND_COMMA))
-            units.add(match[2] or match[4])
-    either = np.where(np.isnan(points), commas, points)
-    if np.isnan(either).any():
-        return either, "", ""
-    advice = "so write these cells as plain numbers such as 1234.5."
-    if len(units) > 1:
-        shown = " and ".join(sorted(unit or "no sign" for unit in units))
-        return either, "", f"has numbers with different signs ({shown}), {advice}"
-    signs = notation[0] if notation[:1] in (".", ",") else ".,"
-    readings = {sign: (points, commas)[sign == ","] for sign in signs}
-    readings = {sign: values for sign, values in readings.items() if not np.isnan(values).any()}
-    if not readings:
-        odd = levels[int(np.isnan(commas if signs == "," else points).argmax())]
-        return either, "", f"uses points and commas in more than one way (such as in {show_cell(odd)}), {advice}"
-    if len(readings) == 1:
-        sign, values = readings.popitem()
-        return values, sign + units.pop(), ""
-    if np.array_equal(points, commas):
-        return points, "?" + units.pop(), ""
-    place = int(np.flatnonzero(points != commas)[0])
-    two_ways = f"{show_cell(levels[place])} is {points[place]:.15g} or {commas[place]:.15g}"
-    return either, "", f"has numbers that can be read in two ways ({two_ways}), {advice}"
-
-
-def _plain_number(text: str) -> float:
-    return float(re.sub(r"[, ']", "", text)) if _NUMBER.fullmatch(text) else np.nan
-
-
-def _days(stamps: pd.Series) -> np.ndarray:
-    """Return days since 1970 as floats, for times in UTC."""
-    micro = stamps.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-    return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / 86_400e6)
-
-
-def _parse_dates(levels: list[str], counts: np.ndarray, notation: str) -> tuple[np.ndarray, str, str]:
-    """Return days since 1970 (NaN for other text), the notation that reads most cells, and any problem."""
-    best_share, best, style, problem = 0.0, np.full(len(levels), np.nan), "", ""
-    text = pd.Series([level if re.search(r"\d", level) else None for level in levels], dtype=object)
-    for candidate in dict.fromkeys((notation, "ISO8601")) if notation else _plausible_notations(text):
-        days = _days(pd.to_datetime(text, format=candidate, errors="coerce", utc=True))
-        share = counts[~np.isnan(days)].sum() / counts.sum()
-        if share > best_share:
-            best_share, best, style, problem = share, days, candidate, ""
-        elif share == best_share and not notation and not np.array_equal(days, best, equal_nan=True):
-            problem = f"has dates such as {show_cell(levels[0])} in which day and month can be told apart nowhere, "
-            problem += "so write them as 2024-12-31."
-    if best_share < (_DATE_SHARE if not notation else 1e-9):
-        return best, "", ""
-    return (best, "", problem) if problem else (best, style, "")
-
-
-def _plausible_notations(text: pd.Series) -> list[str]:
-    """Return the notations of dates that read at least half of the first few cells."""
-    head = text.head(100).dropna()
-    if len(head) < 0.5 * len(text.head(100)):
-        return []
-    with_time, with_words = (head.str.contains(shape).mean() > 0.5 for shape in (":", "[A-Za-z]{3}"))
-    shaped = ["ISO8601"] + [
-        candidate
-        for candidate in _DATE_NOTATIONS
-        if ("%H" in candidate) == with_time and (re.search("%[bB]", candidate) is not None) == with_words
-    ]
-    readable = {name: pd.to_datetime(head, format=name, errors="coerce", utc=True).notna().mean() for name in shaped}
-    return [name for name, share in readable.items() if share >= 0.5]
-
-
-# --- columns: what is learned about each of them --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Column:
-    """How one column becomes features."""
-
-    name: str
-    kind: str
-    notation: str = ""
-    levels: list[str] = field(default_factory=list)
-    fill: float = 0.0
-    origin: float = 0.0
-    cycles: list[str] = field(default_factory=list)
-
-    @classmethod
-    def learn(cls, name: str, cells: _Cells, rows: np.ndarray) -> _Column:
-        if cells.kind == "text":
-            present = [word for word in cells.values[rows] if word is not None]
-            levels = sorted(set(present))
-            return cls(name, "text", levels=levels, fill=float(levels.index(max(levels, key=present.count))))
-        values = cells.values[rows & ~np.isnan(cells.values)]
-        if cells.kind == "boolean":
-            return cls(name, "boolean", fill=float(values.mean() > 0.5))
-        learned = cls(name, cells.kind, cells.notation, fill=float(2 * np.median(values / 2)))
-        if cells.kind != "date":
-            return learned
-        cycles = [
-            cycle
-            for cycle, span in _SPAN_FOR_CYCLE.items()
-            if np.ptp(values) > span and len(np.unique(_day_in_cycle(values, cycle))) > 1
-        ]
-        return replace(learned, origin=float(values.min()), cycles=cycles)
-
-    def read(self, column: pd.Series) -> _Cells:
-        """Read a column as training did, into floats; a level becomes its place in `levels`, or -1 if unseen."""
-        cells = _read_cells(column, self.kind, self.notation)
-        if cells.kind == "empty":
-            return cells
-        if self.kind == "text":
-            place = {level: float(number) for number, level in enumerate(self.levels)}
-            codes = np.array([np.nan if word is None else place.get(word, -1.0) for word in cells.values])
-            if (codes >= 0).any():
-                return cells._replace(values=codes)
-            cells = _read_cells(column)._replace(problem="")
-            if cells.kind == "text":
-                return cells._replace(values=codes)
-        units = (self.notation[1:], cells.notation[1:]) if self.kind == cells.kind == "number" else ("", "")
-        if cells.problem:
-            raise TableError(cells.problem)
-        if cells.kind != self.kind or units[0] != units[1]:
-            then, now = (f" with {unit}" if unit else "" for unit in units)
-            raise TableError(
-                f"Column {show_cell(self.name)} held {_KINDS[self.kind]}{then} in training but holds "
-                f"{_KINDS[cells.kind]}{now} (such as {show_cell(column.dropna().tolist()[0])}) here, "
-                "so bring it back to the form it had."
-            )
-        return cells
-
-    @property
-    def feature_names(self) -> list[str]:
-        if self.kind == "text":
-            return [f"{self.name}={level}" for level in (self.levels[1:] if len(self.levels) == 2 else self.levels)]
-        if self.kind == "date":
-            waves = [f"{self.name} [{cycle} {wave}]" for cycle in self.cycles for wave in ("sin", "cos")]
-            return [f"{self.name} [days]", *waves]
-        return [self.name]
-
-    def features(self, values: np.ndarray) -> np.ndarray:
-        if self.kind == "text" and len(self.levels) == 2:
-            return np.where(values < 0, 0.5, values)[:, None]
-        if self.kind == "text":
-            return (values[:, None] == np.arange(len(self.levels))).astype(float)
-        if self.kind != "date":
-            return values[:, None]
-        angles = [2 * np.pi * _day_in_cycle(values, cycle) / _CYCLES[cycle] for cycle in self.cycles]
-        return np.column_stack([values - self.origin, *(wave(angle) for angle in angles for wave in (np.sin, np.cos))])
-
-
-def _day_in_cycle(days: np.ndarray, cycle: str) -> np.ndarray:
-    """Return the whole day of the year (from 0 on 1 January) or of the week (from 0 on Monday)."""
-    whole = np.floor(days)
-    if cycle == "week":
-        return (whole + 3) % 7
-    dates = whole.astype(np.int64).astype("datetime64[D]")
-    return (dates - dates.astype("datetime64[Y]")).astype(float)
-
-
-def _is_missing(cells: _Cells) -> np.ndarray:
-    return np.asarray(pd.isna(cells.values), dtype=bool)
-
-
-def _distinct(cells: _Cells, rows: np.ndarray) -> list:
-    return sorted(pd.unique(cells.values[rows & ~_is_missing(cells)]).tolist())
-
-
-def _with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
-    names = [str(name) for name in frame.columns]
-    refuse_repeats(names, "The table")
-    return frame.set_axis(names, axis=1)
-
-
-def _column(frame: pd.DataFrame, name: str) -> pd.Series:
-    return cast(pd.Series, frame[name])
-
-
-def _leave_out_constant(cells: dict[str, _Cells], rows: np.ndarray, notices: list[str]) -> None:
-    for name in list(cells):
-        distinct = _distinct(cells[name], rows)
-        if not distinct:
-            raise TableError(f"Column {show_cell(name)} has no values at all, so leave it out with --ignore.")
-        if len(distinct) == 1:
-            del cells[name]
-            notices.append(f"Column {show_cell(name)} is left out because it holds one value only.")
-
-
-def _tell_gaps(gaps: Mapping[str, np.ndarray], cells: Mapping[str, _Cells]) -> str:
-    """Name the columns with missing cells, with counts and the text of cells that are no dates."""
-    found = []
-    for name, gap in gaps.items():
-        odd = cells[name].unreadable if name in cells else ()
-        if gap.any():
-            found.append(f"{show_cell(name)} ({gap.sum():,}{f', as {show_names(odd, 2)} is no date' if odd else ''})")
-    return ", ".join(found[:10]) + (f" and {len(found) - 10:,} more columns" if len(found) > 10 else "")
-
-
-def _refuse_missing(gaps: Mapping[str, np.ndarray], cells: Mapping[str, _Cells]) -> None:
-    if told := _tell_gaps(gaps, cells):
-        raise TableError(f"Cells are missing in {told}, so fill them in or choose --missing drop or --missing impute.")
-
-
-def _label_text(cells: _Cells) -> list[str | None]:
-    if cells.kind == "text":
-        return list(cells.values)
-    if cells.kind == "boolean":
-        return [None if np.isnan(value) else str(bool(value)) for value in cells.values]
-    return [None if np.isnan(v) else f"{v:.0f}" if v.is_integer() else repr(v) for v in cells.values.tolist()]
-
-
-def _learn_labels(name: str, cells: _Cells, rows: np.ndarray, max_levels: int) -> tuple[list[str], str]:
-    """Return the classes of a target as text, and the type they had."""
-    distinct = _distinct(cells, rows)
-    if len(distinct) == 1:
-        raise TableError(f"The target {show_cell(name)} has one class only, so add rows of another class.")
-    if len(distinct) > max_levels:
-        raise TableError(
-            f"The target {show_cell(name)} has {len(distinct):,} classes where at most {max_levels} are allowed, "
-            f"so choose {'another target' if cells.kind == 'text' else '--task regression'} or raise --max-levels."
-        )
-    kinds = {"text": "str", "boolean": "bool", "number": "int" if _all_whole(distinct) else "float"}
-    dtype = object if cells.kind == "text" else float
-    labels = _label_text(_Cells(cells.kind, np.array(distinct, dtype=dtype)))
-    return cast(list[str], labels), kinds[cells.kind]
-
-
-def _all_whole(values: Sequence) -> bool:
-    return all(isinstance(value, float) and value.is_integer() for value in values)
-
-
-def _choose_task(name: str, cells: _Cells, rows: np.ndarray, task: str, notices: list[str]) -> str:
-    distinct, shown = _distinct(cells, rows), show_cell(name)
-    if task == "auto":
-        found, whole = _KINDS[cells.kind], _all_whole(distinct)
-        if cells.kind == "number" and whole and len(distinct) == 2:
-            task, found = "classification", "two whole numbers only"
-        elif cells.kind == "number":
-            task = "regression"
-            if whole and 2 < len(distinct) <= 10 and rows.sum() > 10 * len(distinct):
-                found = f"numbers (choose --task classification if its {len(distinct)} whole numbers are codes)"
-        else:
-            task = "classification"
-        notices.append(f"The task is {task} because the target {shown} holds {found}.")
-    if task == "regression" and cells.kind == "text":
-        raise TableError(f"The target {shown} holds words, so choose --task classification or another target.")
-    if task == "regression" and len(distinct) == 1:
-        notices.append(f"The target {shown} has the same value in all rows, so there is little to learn.")
-    return task
-
-
-# --- the encoder ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class TableEncoder:
     """How a table becomes a numeric matrix, learned once with `fit` and saved as JSON.
@@ -454,8 +126,8 @@ class TableEncoder:
     task: str
     missing: str
     id_column: str | None
-    columns: list[_Column]
-    target_column: _Column
+    columns: list[Column]
+    target_column: Column
     unused: list[str]
     labels: list[str]
     label_type: str
@@ -507,49 +179,49 @@ class TableEncoder:
         for option, value, known in (("task", task, get_args(Task)), ("missing", missing, get_args(Missing))):
             if value not in known:
                 raise TableError(f"There is no {option} {show_cell(value)}, so choose one of {show_names(known)}.")
-        frame = _with_text_names(frame)
+        frame = with_text_names(frame)
         for name in (target, *ignore, *([] if id_column is None else [id_column])):
             require_column(frame, name)
         if target in ignore or target == id_column:
             raise TableError(f"The target {show_cell(target)} is also ignored or the id column, so use it once only.")
-        answer = _read_cells(_column(frame, target))
+        answer = read_cells(column_of(frame, target))
         if answer.kind in ("empty", "date"):
-            raise TableError(f"The target {show_cell(target)} holds {_KINDS[answer.kind]}, so choose another target.")
+            raise TableError(f"The target {show_cell(target)} holds {KINDS[answer.kind]}, so choose another target.")
         if answer.problem and (task != "classification" or answer.kind != "text"):
             raise TableError(answer.problem)
 
-        cells: dict[str, _Cells] = {}
+        cells: dict[str, Cells] = {}
         for name in (name for name in frame.columns if name not in (target, id_column, *ignore)):
-            cells[name] = _read_cells(_column(frame, name))
+            cells[name] = read_cells(column_of(frame, name))
             if cells[name].problem:
                 raise TableError(cells[name].problem)
         notices: list[str] = []
-        rows = ~_is_missing(answer)
-        _leave_out_constant(cells, rows, notices)
+        rows = ~is_missing(answer)
+        leave_out_constant(cells, rows, notices)
         n_columns = -1
         while missing == "drop" and cells and n_columns != len(cells):
             n_columns = len(cells)
-            rows = ~np.any([_is_missing(column) for column in (answer, *cells.values())], axis=0)
+            rows = ~np.any([is_missing(column) for column in (answer, *cells.values())], axis=0)
             if not rows.any():
                 raise TableError("Every row has a missing cell, so fill some in or leave out columns with --ignore.")
-            _leave_out_constant(cells, rows, notices)
+            leave_out_constant(cells, rows, notices)
         if not cells:
             raise TableError("No column is left to predict from, so add columns that vary or ignore fewer.")
         for name, column in cells.items():
-            n_levels = len(_distinct(column, rows)) if column.kind == "text" else 0
+            n_levels = len(distinct_values(column, rows)) if column.kind == "text" else 0
             if n_levels > max_levels:
                 raise TableError(
                     f"Column {show_cell(name)} is free text with {n_levels:,} different values, so leave it out with "
                     f"--ignore or allow more than {max_levels} with --max-levels."
                 )
         if missing == "error":
-            _refuse_missing({name: _is_missing(column) for name, column in {target: answer, **cells}.items()}, cells)
+            refuse_missing({name: is_missing(column) for name, column in {target: answer, **cells}.items()}, cells)
 
-        chosen = _choose_task(target, answer, rows, task, notices)
-        labels, label_type = _learn_labels(target, answer, rows, max_levels) if chosen == "classification" else ([], "")
-        columns = [_Column.learn(name, column, rows) for name, column in cells.items()]
+        chosen = choose_task(target, answer, rows, task, notices)
+        labels, label_type = learn_labels(target, answer, rows, max_levels) if chosen == "classification" else ([], "")
+        columns = [Column.learn(name, column, rows) for name, column in cells.items()]
         unused = [name for name in frame.columns if name not in cells and name not in (target, id_column)]
-        target_column = _Column(target, answer.kind, answer.notation)
+        target_column = Column(target, answer.kind, answer.notation)
         encoder = cls(target, chosen, missing, id_column, columns, target_column, unused, labels, label_type, notices)
         refuse_repeats(encoder.feature_names, "The list of features")
         return encoder
@@ -584,7 +256,7 @@ class TableEncoder:
         >>> encoder.transform(pd.DataFrame({"x": [5.0], "note": ["new"]})).notices
         ["Columns that training did not have are ignored: 'note'."]
         """
-        frame = _with_text_names(frame)
+        frame = with_text_names(frame)
         self._require_features(frame)
         notices: list[str] = []
         known = {*(column.name for column in self.columns), *self.unused, self.target, self.id_column}
@@ -592,18 +264,18 @@ class TableEncoder:
             notices.append(f"Columns that training did not have are ignored: {show_names(extra)}.")
         if self.id_column is not None and self.id_column not in frame:
             notices.append(f"The id column {show_cell(self.id_column)} is not in this table.")
-        cells = {column.name: column.read(_column(frame, column.name)) for column in self.columns}
-        gaps = {name: _is_missing(read) for name, read in cells.items()}
+        cells = {column.name: column.read(column_of(frame, column.name)) for column in self.columns}
+        gaps = {name: is_missing(read) for name, read in cells.items()}
         y = self._read_target(frame, with_target)
         no_target = np.zeros(len(frame), dtype=bool) if y is None else np.isnan(y)
         if self.missing == "error":
-            _refuse_missing({self.target: no_target} | gaps, cells)
+            refuse_missing({self.target: no_target} | gaps, cells)
         if no_target.any():
             notices.append(
                 f"{count_of(int(no_target.sum()), 'row')} without a target {show_cell(self.target)} left out."
             )
         incomplete = np.any([*gaps.values()], axis=0)
-        told = _tell_gaps(gaps, cells)
+        told = tell_gaps(gaps, cells)
         if told and self.missing == "drop":
             notices.append(f"{count_of(int(incomplete.sum()), 'row')} with missing cells left out: {told}.")
         elif told:
@@ -613,10 +285,10 @@ class TableEncoder:
         for column in self.columns:
             values = np.where(gaps[column.name], column.fill, cells[column.name].values)[keep]
             if column.kind == "text" and (values < 0).any():
-                self._meet_unseen(column, _column(frame, column.name).to_numpy(object)[keep][values < 0], notices)
+                self._meet_unseen(column, column_of(frame, column.name).to_numpy(object)[keep][values < 0], notices)
             blocks.append(column.features(values))
         if y is not None:
-            y = self._check_labels(y[keep], _column(frame, self.target).to_numpy(object)[keep])
+            y = self._check_labels(y[keep], column_of(frame, self.target).to_numpy(object)[keep])
         ids = frame[self.id_column].to_numpy()[keep] if self.id_column in frame else None
         X = np.hstack(blocks).astype(float)
         return Encoded(X, y, self.feature_names, np.flatnonzero(keep), ids, notices, len(frame))
@@ -642,13 +314,13 @@ class TableEncoder:
         if with_target is False or self.target not in frame:
             return None
         column = self.target_column
-        cells = _read_cells(_column(frame, self.target), column.kind, column.notation)
+        cells = read_cells(column_of(frame, self.target), column.kind, column.notation)
         if cells.kind == "empty":
             return cells.values if with_target else None
         if self.task == "regression":
-            return column.read(_column(frame, self.target)).values
+            return column.read(column_of(frame, self.target)).values
         place = {label: float(number) for number, label in enumerate(self.labels)}
-        return np.array([np.nan if word is None else place.get(word, -1.0) for word in _label_text(cells)])
+        return np.array([np.nan if word is None else place.get(word, -1.0) for word in label_text(cells)])
 
     def _check_labels(self, y: np.ndarray, cells: np.ndarray) -> np.ndarray:
         if self.task == "regression":
@@ -660,7 +332,7 @@ class TableEncoder:
             )
         return y.astype(np.int64)
 
-    def _meet_unseen(self, column: _Column, cells: np.ndarray, notices: list[str]) -> None:
+    def _meet_unseen(self, column: Column, cells: np.ndarray, notices: list[str]) -> None:
         unseen = show_names(dict.fromkeys(str(cell).strip() for cell in cells), 3)
         found = f"Column {show_cell(column.name)} holds {unseen} where training had {show_names(column.levels)}"
         if self.missing != "impute":
@@ -712,9 +384,9 @@ class TableEncoder:
             )
         try:
             parts = {name: value for name, value in data.items() if name not in ("format", "version")}
-            parts["columns"] = [_Column(**column) for column in parts["columns"]]
-            parts["target_column"] = _Column(**parts["target_column"])
-            if not {column.kind for column in (*parts["columns"], parts["target_column"])} <= set(_KINDS):
+            parts["columns"] = [Column(**column) for column in parts["columns"]]
+            parts["target_column"] = Column(**parts["target_column"])
+            if not {column.kind for column in (*parts["columns"], parts["target_column"])} <= set(KINDS):
                 raise TypeError("unknown kind of column")
             return cls(**parts)
         except (KeyError, TypeError) as error:

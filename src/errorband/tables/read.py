@@ -7,21 +7,18 @@ import gzip
 import io
 import os
 import re
-import secrets
-import shutil
 import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any, cast
 
 import pandas as pd
 
 from errorband.tables.errors import TableError, closest_names, count_of, refuse_repeats, show_cell, show_names
 
-__all__ = ["read_table", "require_column", "write_table"]
+__all__ = ["read_table", "require_column"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _WHITESPACE = r"\s+"
@@ -76,6 +73,7 @@ def read_table(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "trees.csv")
     ...     _ = path.write_text("tree;height\noak;20,5\nelm;17,0\n")
@@ -326,67 +324,6 @@ def _scan(
     if not n_rows:
         raise _no_rows(label)
     return header, nameless, n_rows
-
-
-def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table as CSV, gzipped CSV or Parquet, as the end of the name says.
-
-    A file is written under another name in the same directory, forced to disk and then moved into place, so
-    that a reader sees the old file or the new one and never a part. The row index is not written.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table.
-    path : str or path-like
-        A name that ends in ``.csv``, ``.csv.gz`` or ``.parquet``, or ``"-"`` for CSV on standard output.
-
-    Examples
-    --------
-    >>> write_table(pd.DataFrame({"x": [1, 2], "tree": ["oak", "elm"]}), "-")
-    x,tree
-    1,oak
-    2,elm
-    """
-    name = os.fspath(path)
-    if name == "-":
-        text = frame.to_csv(index=False, lineterminator="\n")
-        buffer = getattr(sys.stdout, "buffer", None)
-        sys.stdout.write(text) if buffer is None else buffer.write(text.encode("utf-8"))
-        sys.stdout.flush()
-        return
-    target = Path(os.path.realpath(name))
-    label = show_cell(name, width=200)
-    if not name.lower().endswith((".csv", ".csv.gz", ".parquet")):
-        raise TableError(f"The output name {label} has no known ending, so end it in .csv, .csv.gz or .parquet.")
-    if target.exists() and not target.is_file():
-        raise TableError(f"The output {label} is not a regular file, so name a file or '-' for standard output.")
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(scratch, "xb") as handle:
-            _write_as(frame, handle, name.lower())
-            handle.flush()
-            os.fsync(handle.fileno())
-        if target.exists():
-            shutil.copymode(target, scratch)
-        os.replace(scratch, target)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
-        raise TableError(f"Cannot write {label} ({reason}), so check the path, the disk and the columns.") from error
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def _write_as(frame: pd.DataFrame, handle: IO[bytes], name: str) -> None:
-    plain = frame.copy(deep=False)
-    plain.attrs = {}
-    if name.endswith(".parquet"):
-        plain.to_parquet(handle, index=False)
-    elif name.endswith(".gz"):
-        with gzip.GzipFile(filename="", mode="wb", fileobj=handle, mtime=0) as packed:
-            plain.to_csv(cast(Any, packed), index=False, lineterminator="\n", encoding="utf-8")
-    else:
-        plain.to_csv(cast(Any, handle), index=False, lineterminator="\n", encoding="utf-8")
 
 
 def require_column(frame: pd.DataFrame, name: str) -> str:

@@ -1,0 +1,164 @@
+"""From a table to predictions: what the commands print and write, and that it is what the Python API gives."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import errorband
+from errorband import GPRegressor
+from errorband.pipeline import TableModel, as_frame
+from errorband.tables import TableEncoder, read_table
+
+
+def test_fit_prints_scores_and_writes_all(fitted):
+    printed = (fitted / "fit.txt").read_text()
+    for word in ("errorband GPRegressor", "Training mean", "Linear regression", "NLPD", "held-out rows", "model.eb"):
+        assert word in printed
+    assert "<html" in (fitted / "report.html").read_text(encoding="utf-8")[:500].lower()
+
+
+def test_info(run, fitted):
+    result = run("info", fitted / "model.eb")
+    assert result.exit_code == 0
+    for word in ("progression (regression)", "clinic", "north, south, west", "SquaredExponential", "80 in the model"):
+        assert word in result.stdout
+    facts = json.loads(run("info", fitted / "model.eb", "--json").stdout)
+    assert facts["rows_in_model"] == 80
+    assert facts["rows_held_out"] == 16
+    assert [c["name"] for c in facts["columns"]] == ["sex", "clinic", "visit", "bmi", "bp", "s5"]
+
+
+def test_predictions_equal_those_of_the_python_api(run, fitted, diabetes, tmp_path):
+    new = diabetes.drop(columns="progression").iloc[::-3]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "out.csv"
+    assert run("predict", fitted / "model.eb", tmp_path / "new.csv", "--output", out, "--level", 0.8).exit_code == 0
+    got = pd.read_csv(out, dtype={"patient": str}, float_precision="round_trip")
+    assert list(got) == ["patient", "mean", "std", "lower", "upper"]
+    assert got["patient"].tolist() == new["patient"].tolist()
+    estimator = errorband.load(fitted / "model.eb")
+    assert isinstance(estimator, GPRegressor)
+    encoder = TableModel.load(fitted / "model.eb").encoder
+    predictive = estimator.predictive(as_frame(encoder.transform(new.reset_index(drop=True)))[0])
+    lower, upper = predictive.interval(0.8)
+    for name, values in (("mean", predictive.mean), ("std", predictive.std), ("lower", lower), ("upper", upper)):
+        np.testing.assert_allclose(got[name], values, rtol=1e-12)
+
+
+def test_the_model_is_one_fitted_by_hand(fitted):
+    """Same encoding, same training rows, same search: then all rows with the hyperparameters found."""
+    frame = read_table(fitted / "data.csv", text_columns=["patient"])
+    encoder = TableEncoder.fit(frame, target="progression", id_column="patient")
+    model = TableModel.load(fitted / "model.eb")
+    assert model.encoder == encoder
+    X, y = as_frame(encoder.transform(frame))
+    held_out = model.estimator._training_data
+    assert held_out.X.shape == X.shape
+    by_hand = GPRegressor(model.estimator.kernel_, likelihood=model.estimator.likelihood_, optimizer=None).fit(X, y)
+    np.testing.assert_allclose(by_hand.predict(X), model.estimator.predict(X), rtol=1e-10)
+
+
+def test_standard_input_and_output(run, fitted, diabetes):
+    text = diabetes.drop(columns="progression").head(3).to_csv(index=False)
+    result = run("predict", fitted / "model.eb", "-", input=text)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "patient,mean,std,lower,upper"
+    assert [line.split(",")[0] for line in lines[1:]] == ["0000", "0001", "0002"]
+
+
+def test_fit_from_standard_input(run, diabetes, tmp_path):
+    text = diabetes[["bmi", "progression"]].to_csv(index=False)
+    result = run("fit", "-", "--target", "progression", "-o", tmp_path / "m.eb", "--time-budget", 5, input=text)
+    assert result.exit_code == 0
+    assert (tmp_path / "m.eb").exists()
+
+
+@pytest.mark.parametrize(("missing", "empty"), [("drop", True), ("impute", False)])
+def test_semicolons_and_missing_cells(run, wine, tmp_path, missing, empty):
+    wine.to_csv(tmp_path / "wine.csv", index=False, sep=";", decimal=",")
+    model, out = tmp_path / "wine.eb", tmp_path / "out.csv"
+    common = ("fit", tmp_path / "wine.csv", "--target", "alcohol", "-o", model, "--time-budget", 5)
+    result = run(*common, "--missing", missing)
+    assert result.exit_code == 0
+    assert "decimal commas" in result.stderr
+    assert run("predict", model, tmp_path / "wine.csv", "-o", out).exit_code == 0
+    got = pd.read_csv(out)
+    assert len(got) == len(wine)
+    assert got["mean"].isna().tolist() == [empty and i in (3, 5, 17) for i in range(len(wine))]
+
+
+def test_ignored_columns_and_kernels(run, fitted, tmp_path):
+    model = tmp_path / "m.eb"
+    result = run(
+        "fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex", "-o", model,
+        "--kernel", "matern32+linear", "--time-budget", 5,
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "Matern(nu=1.5) + Linear" in run("info", model).stdout
+
+
+def test_many_rows_are_drawn_and_it_says_so(run, fitted, tmp_path):
+    args = ("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex")
+    first = run(*args, "-o", tmp_path / "a.eb", "--max-rows", 30, "--time-budget", 20)
+    assert first.exit_code == 0
+    assert "30 of 64 training rows" in first.stderr
+    assert "30 of 80 rows" in first.stderr
+    run(*args, "-o", tmp_path / "b.eb", "--max-rows", 30, "--time-budget", 20)
+    a, b = (TableModel.load(tmp_path / name).estimator for name in ("a.eb", "b.eb"))
+    np.testing.assert_array_equal(a._training_data.X, b._training_data.X)
+
+
+def test_quiet_prints_nothing(run, fitted, tmp_path):
+    result = run("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex",
+                 "-o", tmp_path / "m.eb", "--quiet", "--time-budget", 0.1)  # fmt: skip
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    result = run("predict", fitted / "model.eb", fitted / "data.csv", "-o", tmp_path / "o.csv", "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_search_out_of_time_is_a_warning(run, fitted, tmp_path):
+    result = run("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex",
+                 "-o", tmp_path / "m.eb", "--time-budget", 0.1)  # fmt: skip
+    assert result.exit_code == 0
+    assert "Warning: The search for hyperparameters did not converge" in result.stderr
+
+
+def test_compare(run, fitted):
+    result = run("compare", fitted / "data.csv", "--target", "progression", "--ignore", "patient,visit,sex,clinic",
+                 "--folds", 2, "--time-budget", 10)  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
+    assert {row[1].strip() for row in rows} == {
+        "GP, se", "GP, matern32", "GP, matern52", "GP, se+linear",
+        "gradient boosting", "linear regression", "mean of the targets",
+    }  # fmt: skip
+    nlpd = [float(row[2].replace("−", "-")) for row in rows]
+    assert nlpd == sorted(nlpd)
+
+
+def test_demo(run, tmp_path):
+    result = run("demo", "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    for name in ("band.png", "diabetes.csv", "model.eb", "report.html", "new.csv", "predictions.csv"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+        assert name in result.stdout
+
+
+def test_version_and_help(run):
+    assert run("--version").stdout.strip() == f"errorband {errorband.__version__}"
+    assert "130 interrupted" in run("--help").stdout
+    for command in ("fit", "predict", "info", "compare", "demo"):
+        shown = run(command, "--help")
+        assert shown.exit_code == 0
+        assert f"errorband {command}" in shown.stdout
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, errorband.cli; print(*[m for m in ('jax', 'pandas', 'sklearn', 'numpy') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == ""

@@ -47,7 +47,7 @@ def kernel_named(text: str) -> Kernel:
     'Sum'
     >>> kernel_named("matern23")
     Traceback (most recent call last):
-    ValueError: There is no kernel 'matern23' (closest: 'matern32'), so choose from se, matern12, ... or join some with +.
+    ValueError: There is no kernel 'matern23' (closest: 'matern32'), so choose from se, ... or join some with +.
     """
     parts = []
     for name in (part.strip().lower() for part in text.split("+")):

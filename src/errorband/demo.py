@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ def diabetes_scores(seed: int = 0) -> list[Score]:
     from sklearn.model_selection import train_test_split
 
     X, y = load_diabetes(return_X_y=True)
-    return compare(*train_test_split(X, y, test_size=0.25, random_state=seed))
+    parts: Any = train_test_split(X, y, test_size=0.25, random_state=seed)
+    return compare(*parts)
 
 
 def compare(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> list[Score]:
@@ -38,7 +40,7 @@ def compare(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray
     for name, baseline in (("linear regression", LinearRegression()), ("mean of the targets", DummyRegressor())):
         baseline.fit(X, y)
         spread = np.std(y - baseline.predict(X))
-        scores.append(_score(name, y_test, baseline.predict(X_test), np.full(len(y_test), spread)))
+        scores.append(_score(name, y_test, np.asarray(baseline.predict(X_test)), np.full(len(y_test), spread)))
     return scores
 
 
@@ -53,7 +55,8 @@ def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
 
     from errorband.tables import write_table
 
-    frame = load_diabetes(as_frame=True, scaled=False)["frame"].rename(columns={"target": "progression"})
+    bunch: Any = load_diabetes(as_frame=True, scaled=False)
+    frame = bunch.frame.rename(columns={"target": "progression"})
     frame["sex"] = frame["sex"].map({1.0: "a", 2.0: "b"})  # the table does not say which is which
     frame.insert(0, "patient", [f"P{i:03d}" for i in range(len(frame))])
     new = frame.sample(20, random_state=seed)

@@ -143,8 +143,8 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             }
             return {"table": table, "class": type(value).__name__, "fields": fields}
     raise ModelFileError(
-        f"{where} is a {type(value).__name__}, which errorband does not know how to save. Register a class of your own, "
-        f"e.g. errorband.kernels.KERNELS['{type(value).__name__}'] = {type(value).__name__}; use pickle otherwise."
+        f"{where} is a {type(value).__name__}, which errorband does not know how to save. Register a class of your "
+        f"own, e.g. errorband.kernels.KERNELS['{type(value).__name__}'] = {type(value).__name__}; use pickle otherwise."
     )
 
 
@@ -198,7 +198,8 @@ def _check_header(document: Any, path: Path) -> None:
     if document.get("version") != VERSION:
         raise ModelFileError(
             f"{path} was written in version {document.get('version')} of the format by errorband "
-            f"{document.get('errorband')}; this is errorband {__version__}, which reads version {VERSION}. Upgrade errorband."
+            f"{document.get('errorband')}; this is errorband {__version__}, which reads version {VERSION}. "
+            "Upgrade errorband."
         )
     if document.get("estimator") not in ESTIMATORS:
         raise ModelFileError(f"{path} holds a {document.get('estimator')!r}, which is not an estimator of errorband.")

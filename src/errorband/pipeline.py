@@ -122,7 +122,9 @@ class TableModel:
                 raise ModelFileError(f"{path} describes its table in another version, so upgrade errorband.")
             return cls(TableEncoder.from_dict(document["encoder"]), estimator, dict(document["facts"]))
         except (TableError, KeyError, TypeError) as error:
-            raise ModelFileError(f"The description of the table in {path} is damaged, so fit the model again.") from error
+            raise ModelFileError(
+                f"The description of the table in {path} is damaged, so fit the model again."
+            ) from error
 
 
 def as_frame(encoded: Encoded) -> tuple[pd.DataFrame, np.ndarray | None]:

@@ -4,10 +4,10 @@ import gzip
 
 import pandas as pd
 import pytest
-from cli.sentences import check_one_sentence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cli.sentences import check_one_sentence
 from errorband import GPRegressor
 from errorband.cli import failures
 from errorband.cli.failures import explain, one_sentence
@@ -20,7 +20,7 @@ BAD_TABLES = {
     "blank lines": b"\n\n  \n",
     "header only": b"a,b,y\n",
     "one row": b"a,b,y\n1,2,3\n",
-    "all missing column": "a,b,y\n".encode() + "\n".join(f"{i},,{i}" for i in range(12)).encode(),
+    "all missing column": b"a,b,y\n" + "\n".join(f"{i},,{i}" for i in range(12)).encode(),
     "mixed types": b"a,b,y\n" + ROWS.encode() + b"\n1,oak,3\n",
     "words in the target": b"a,b,y\n" + ROWS.encode() + b"\n1,2,oak\n",
     "too many columns": ",".join(f"c{i}" for i in range(5001)).encode() + b"\n" + b"1," * 5000 + b"1\n",

@@ -79,7 +79,7 @@ def test_numbers_of_the_content_are_on_the_page(hostile, read):
     for at in c.calibration.at:
         assert percent(at.observed) in text
     for surprise in c.surprises:
-        assert f"{number(surprise.z_score, 3)}" in text
+        assert number(surprise.z_score, decimals=2) in text
     for row in c.hyperparameters:
         assert number(row.value, 4) in text
     for sentence in c.verdict:

@@ -80,7 +80,9 @@ def compare(
         for r in results
     ]
     screen.table(
-        f"{target}: {len(y):,} rows, {X.shape[1]} inputs, {folds} folds", ("method", "NLPD", "RMSE", "95 % coverage", "time"), rows
+        f"{target}: {len(y):,} rows, {X.shape[1]} inputs, {folds} folds",
+        ("method", "NLPD", "RMSE", "95 % coverage", "time"),
+        rows,
     )
     screen.note([f"{r.method} could not be fitted: {r.failure}" for r in results if r.failure], "Warning")
     best = results[0]

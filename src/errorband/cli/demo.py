@@ -28,7 +28,9 @@ def demo(
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Problem(f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE) from error
+        raise Problem(
+            f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE
+        ) from error
     screen = Screen()
     _show(screen, "diabetes (442 rows, 10 inputs, a quarter held out)", content.diabetes_scores(seed))
     model, X, y, scores = content.curve(seed)
@@ -39,7 +41,9 @@ def demo(
 
     table, new = content.write_diabetes(output, seed)
     files = {"output": output / "model.eb", "report": output / "report.html"}
-    screen.say(f"$ errorband fit {table} --target progression --id patient -o {files['output']} --report {files['report']}")
+    screen.say(
+        f"$ errorband fit {table} --target progression --id patient -o {files['output']} --report {files['report']}"
+    )
     fit(str(table), "progression", id_column="patient", seed=seed, time_budget=30.0, debug=debug, **files)
     out = output / "predictions.csv"
     screen.say(f"\n$ errorband predict {files['output']} {new} -o {out}")

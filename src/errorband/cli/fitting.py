@@ -119,7 +119,7 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     limit = settings.max_rows or (EXACT_LIMIT if exact else len(y))
     judged_rows = learn if len(learn) <= limit else searched if limit <= len(searched) else _subset(learn, limit, rng)
     final_rows = _subset(np.arange(len(y)), limit, rng)
-    notes, caught = [], []
+    notes = []
     if len(searched) < len(learn):
         notes.append(
             f"Hyperparameters were learned from {len(searched):,} of {len(learn):,} training rows, drawn at random, "
@@ -146,7 +146,9 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
             final = conditioned(found, X, y, final_rows)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             told = one_sentence(str(error)).rstrip(".")
-            raise Problem(f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT) from error
+            raise Problem(
+                f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
+            ) from error
     final.fit_result_ = found.fit_result_  # how the hyperparameters were found
     told = dict.fromkeys(one_sentence(str(w.message)) for w in caught if _for_the_user(w))
     return Fitted(judged, final, train, test, notes, list(told))

@@ -93,10 +93,12 @@ def calibrate(y: np.ndarray, predictive: Predictive) -> Calibration:
 
 
 def leave_one_out(model: Any) -> Any:
-    """``model.loo()``, or None for models that do not have it."""
+    """``model.loo()``, or None where inference has no closed form for it."""
+    if not (hasattr(model, "loo") and hasattr(model.inference_, "leave_one_out")):
+        return None
     try:
         return model.loo()
-    except (AttributeError, NotImplementedError, ValueError):
+    except NotImplementedError:
         return None
 
 

@@ -17,6 +17,7 @@ Level = Literal["warning", "note"]
 MAX_NEIGHBOUR_ROWS = 20_000
 FAR_LENGTHSCALE = 10.0  # in ranges of the data: the function is then a straight, nearly level line along that input
 FEW_ROWS = 30
+RIGHT = "right"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ class CoverageAt:
         """In words, with the benefit of the doubt."""
         if self.observed < self.surely_low:
             return "too narrow"
-        return "too wide" if self.observed > self.surely_high else "as it should be"
+        return "too wide" if self.observed > self.surely_high else RIGHT
 
 
 def coverage_range(n: int, level: float | np.ndarray, confidence: float) -> tuple[Any, Any]:
@@ -171,7 +172,7 @@ def prediction_findings(coverages: list[CoverageAt], n_test: int, z_scores: np.n
     if n_test < FEW_ROWS:
         text = f"With {count(n_test, 'held-out row')} the metrics and the coverage are rough."
         found.append(Finding("note", "Few held-out rows", text))
-    wrong = [c for c in coverages if c.verdict != "as it should be"]
+    wrong = [c for c in coverages if c.verdict != RIGHT]
     if wrong:
         parts = [f"the {percent(c.level)} band holds {percent(c.observed)} of the targets" for c in wrong]
         found.append(Finding("warning", f"Bands {wrong[-1].verdict}", listing(parts).capitalize() + "."))
@@ -210,7 +211,7 @@ def verdict(
     second = listing(parts) + "." if parts else ""
     outer = coverages[-1]
     held = f"its {percent(outer.level)} bands hold {percent(outer.observed)} of the targets"
-    wrong = [c.verdict for c in coverages if c.verdict != "as it should be"]
+    wrong = [c.verdict for c in coverages if c.verdict != RIGHT]
     if n_test < FEW_ROWS:
         third = f"{held}, on rows too few to judge them closely."
     elif not wrong:

@@ -8,7 +8,7 @@ from errorband.report.content import RegressionContent
 from errorband.report.markup import Html, el, join
 from errorband.report.page import Plot, Section, table
 from errorband.report.scores import METRICS, Comparison, Metric
-from errorband.report.text import brief, count, duration, listing, number, percent
+from errorband.report.text import brief, count, duration, listing, number, percent, places_for
 
 MAX_HYPERPARAMETERS = 60
 HYPERPARAMETERS_SHOWN = 12
@@ -210,16 +210,14 @@ def _effects(c: RegressionContent) -> Section | None:
 def _surprises(c: RegressionContent) -> Section | None:
     if c.surprises is None:
         return None
-    rows = [
-        [
-            s.row,
-            brief(s.observed),
-            f"{number(s.expected, 4)} ({number(s.lower)} to {number(s.upper)})",
-            number(s.z_score, 3),
-            "; ".join(f"{name} {brief(value)}" for name, value in s.inputs),
-        ]
-        for s in c.surprises
-    ]
+    rows = []
+    for s in c.surprises:
+        places = places_for(s.upper - s.lower)
+        observed, expected, lower, upper = (
+            number(v, decimals=places) for v in (s.observed, s.expected, s.lower, s.upper)
+        )
+        inputs = "; ".join(f"{name} {brief(value)}" for name, value in s.inputs)
+        rows.append([s.row, observed, f"{expected} ({lower} to {upper})", number(s.z_score, decimals=2), inputs])
     lead = (
         "Each training row predicted from all the others. A score beyond ±3 is rare (about one row in 370): worth a "
         "look, for a slip in the data or for something the model does not know. Rows are counted from 0, or named by "

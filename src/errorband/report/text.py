@@ -48,6 +48,19 @@ def brief(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "×" not in text else text
 
 
+def places_for(scale: float, digits: int = 3) -> int | None:
+    """Places after the point that show so many digits of a number of this size; None if it needs a power of ten.
+
+    Examples
+    --------
+    >>> places_for(208.0), places_for(0.45), places_for(1e-7)
+    (0, 3, None)
+    """
+    if not (math.isfinite(scale) and 1e-4 <= abs(scale) < 1e9):
+        return None
+    return max(0, digits - 1 - math.floor(math.log10(abs(scale))))
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage; whole numbers unless it is very small or very near to all.
 

@@ -1,0 +1,161 @@
+"""Write docs/cli.md: run the commands it shows and paste what they really print.
+
+Run ``python docs/cli_examples.py`` after a change to the tool.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+PAGE = Path(__file__).with_name("cli.md")
+SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "TERM": "dumb"}
+
+INTRO = """# The command-line tool
+
+`errorband` learns a model from a table and predicts with error bands. This page is written by
+`python docs/cli_examples.py`; all output below was printed by the commands shown.
+
+Tables are CSV (any common delimiter, decimal commas too), gzipped CSV or Parquet. Columns may hold numbers, yes/no
+values, dates and words; each is encoded by itself and the encoding is kept in the model file. Results go to standard
+output; notes, warnings, errors and the progress bar go to standard error.
+"""
+
+PARTS: list[tuple[str, str, list[str]]] = [
+    (
+        "Fit",
+        """`fit` holds out a share of the rows (`--test-size`), learns from the others, and compares its
+predictions of the held-out rows with those of simple baselines. Then the model learns from **all** rows, with the
+hyperparameters it has found, and is written to one file. The report (`--report`) describes the model that was judged.
+
+- The encoding (levels of words, fill-ins for missing cells) is learned from the whole table; it never looks at the
+  target's values.
+- `--missing error` (the default) refuses missing cells, `drop` leaves out their rows, `impute` fills in the median or
+  the most frequent level.
+- `--time-budget` limits the search of hyperparameters. An exact Gaussian process costs the cube of the number of rows,
+  so the search uses at most as many rows as the budget allows (2,500 for a minute) and the model keeps at most 5,000;
+  rows are then drawn at random with `--seed`, and the tool says so. `--max-rows` sets both.
+- `--kernel` takes `se`, `matern12`, `matern32`, `matern52`, `rq`, `linear`, or a sum such as `se+linear`.
+- Ctrl-C ends the search; the best model so far is judged and written, with a warning and exit code 0.
+- `--quiet` prints nothing on success.""",
+        ["errorband fit houses.csv --target price --id house --report report.html"],
+    ),
+    (
+        "Predict",
+        """`predict` writes one row for each row of the table, in its order: `mean`, `std` and the ends of the band that
+holds the target, noise included, with probability `--level`. The id column named at `fit`, or with `--id`, comes first.
+`-` is standard input or output. Rows with missing cells stay empty if the model was fitted with `--missing drop`.""",
+        [
+            "errorband predict model.eb new.csv --output out.csv",
+            "cat new.csv | errorband predict model.eb - --level 0.8",
+        ],
+    ),
+    (
+        "Info",
+        "`info` shows what a model file holds; `--json` prints the same for programs. In Python,\n"
+        '`errorband.load("model.eb")` gives the estimator and `errorband.pipeline.TableModel.load("model.eb")` the\n'
+        "estimator with its table encoder.",
+        ["errorband info model.eb"],
+    ),
+    (
+        "Compare",
+        """`compare` cross-validates Gaussian processes with several kernels and three baselines on the same folds. The
+smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
+wide. The baselines have one band for all rows, from their errors on rows they did not see.""",
+        ["errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30"],
+    ),
+    (
+        "Demo",
+        "`demo` needs no data and no network: two small fits, a picture of a band, then `fit` and `predict` on a\n"
+        "table of scikit-learn, with all files in one folder.",
+        ["errorband demo --output out"],
+    ),
+    (
+        "Errors",
+        """An error is one sentence on standard error that says what to do, and an exit code; `--debug` adds the
+traceback. Files are written under another name and moved into place when complete, so that a crash leaves the
+old file.""",
+        [
+            "errorband fit houses.csv --target prize",
+            "errorband predict houses.csv new.csv",
+            "errorband fit houses.csv --target price --kernel matern23",
+        ],
+    ),
+]
+
+CODES = """| exit code | meaning |
+|---|---|
+| 0 | All is well. A search that stopped early, by Ctrl-C or for lack of time, is a warning. |
+| 1 | Something unexpected; run again with `--debug` and report it. |
+| 2 | The command was called in a wrong way: an unknown option, no such folder, a task not supported yet. |
+| 3 | The table cannot be used as it is. |
+| 4 | The model file cannot be read. |
+| 5 | The model cannot be fitted to these numbers. |
+| 130 | Interrupted before there was a model to keep. |
+"""
+
+OUTRO = """## Shell completion
+
+`errorband --install-completion` sets up completion of commands and options for the current shell.
+"""
+
+
+def write_tables(folder: Path) -> None:
+    """A made-up table of houses: numbers, words and dates."""
+    rng = np.random.default_rng(0)
+    n = 160
+    rooms, area = rng.integers(1, 7, n), rng.normal(90, 25, n).clip(30)
+    district = rng.choice(["harbour", "hill", "station"], n)
+    sold = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 700, n), "D")
+    extra = pd.Series(district).map({"harbour": 60, "hill": 90, "station": 0}).to_numpy()
+    price = 40 + 2.2 * area + 12 * rooms + extra + 40 * np.sin(area / 25) + rng.normal(0, 15, n)
+    frame = pd.DataFrame(
+        {
+            "house": [f"H{i:03d}" for i in range(n)],
+            "area": area.round(1),
+            "rooms": rooms,
+            "district": district,
+            "sold": sold.strftime("%Y-%m-%d"),
+            "price": price.round(1),
+        }
+    )
+    frame.iloc[:150].to_csv(folder / "houses.csv", index=False)
+    frame.iloc[150:154].drop(columns="price").to_csv(folder / "new.csv", index=False)
+
+
+def run(command: str, folder: Path) -> str:
+    """A command and what it prints, as on a terminal."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        env={**os.environ, **SETTINGS, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    code = f"\n[exit code {done.returncode}]" if done.returncode else ""
+    lines = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    return f"```console\n$ {command}\n{lines}{code}\n```\n"
+
+
+def main() -> None:
+    """Write the page."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tables(folder)
+        parts = [INTRO]
+        for title, text, commands in PARTS:
+            parts += [f"## {title}\n\n{text}\n", *(run(command, folder) for command in commands)]
+        parts += [CODES, OUTRO, "## All options\n"]
+        parts += [run(f"errorband {c} --help", folder) for c in ("fit", "predict", "info", "compare", "demo")]
+    PAGE.write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Scorers for cross_val_score, GridSearchCV and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from errorband.metrics.checks import PredictiveLike, as_level, floats, same_shape
+from errorband.metrics.regression import coverage, nlpd, rmse
+
+Scorer = Callable[[Any, Any, ArrayLike], float]
+
+
+def _predictive(estimator: Any, X: Any) -> PredictiveLike:
+    """The predictive distribution at X, looked for through searches and pipelines, which do not pass it on."""
+    if hasattr(estimator, "predictive"):
+        return estimator.predictive(X)
+    if hasattr(estimator, "best_estimator_"):
+        return _predictive(estimator.best_estimator_, X)
+    if hasattr(estimator, "steps"):
+        return _predictive(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+    raise TypeError(
+        f"estimator must have a predictive(X) method; got {type(estimator).__name__}. Use an errorband estimator, or "
+        "one of scikit-learn's own scorers."
+    )
+
+
+def neg_nlpd_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    r"""Mean log predictive density, :math:`\frac1n \sum_i \log p(y_i \mid x_i)`; larger is better.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> predictive = Stub(log_density=lambda y: -np.abs(y))
+    >>> neg_nlpd_scorer(Stub(predictive=lambda X: predictive), [[0], [1]], [1.0, 2.0])
+    -1.5
+    """
+    y = floats("y", y)
+    _, log_density = same_shape(y=y, log_density=_predictive(estimator, X).log_density(y))
+    return -nlpd(log_density)
+
+
+def neg_rmse_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    r"""Negative root mean squared error of the predictive mean; larger is better.
+
+    The score is :math:`-\sqrt{\frac1n \sum_i (y_i - m_i)^2}`.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> predictive = Stub(mean=np.zeros(2))
+    >>> neg_rmse_scorer(Stub(predictive=lambda X: predictive), [[0], [1]], [3.0, -3.0])
+    -3.0
+    """
+    return -rmse(y, _predictive(estimator, X).mean)
+
+
+def neg_crps_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    r"""Negative mean continuous ranked probability score; larger is better.
+
+    It holds for any predictive distribution, by quadrature over its quantiles :math:`q_i(\tau)`:
+
+    .. math:: -\frac1n \sum_i \int_0^1 2 \max\{\tau (y_i - q_i(\tau)), (\tau - 1) (y_i - q_i(\tau))\} \, d\tau
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> predictive = Stub(quantile=lambda q: np.full(2, q))  # uniform on [0, 1]
+    >>> round(neg_crps_scorer(Stub(predictive=lambda X: predictive), [[0], [1]], [0.0, 1.0]), 6)
+    -0.333333
+    """
+    predictive = _predictive(estimator, X)
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    total = 0.0
+    for level, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        targets, quantile = same_shape(y=y, quantile=predictive.quantile(float(level)))
+        error = targets - quantile
+        total += 2 * weight * np.mean(np.maximum(level * error, (level - 1) * error))
+    return -float(total)
+
+
+def _coverage_score(estimator: Any, X: Any, y: ArrayLike, *, level: float) -> float:
+    predictive = _predictive(estimator, X)
+    return coverage(y, predictive.quantile((1 - level) / 2), predictive.quantile((1 + level) / 2))
+
+
+def coverage_scorer(level: float) -> Scorer:
+    r"""A scorer that returns the observed coverage of the central bands of nominal coverage ``level``.
+
+    .. math:: \frac1n \sum_i 1\{q_i(\tfrac{1 - \text{level}}{2}) \le y_i \le q_i(\tfrac{1 + \text{level}}{2})\}
+
+    Compare it with ``level``. It is for reporting, not for choosing a model: the widest bands always cover the most.
+
+    Parameters
+    ----------
+    level : float
+        Nominal coverage, strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> predictive = Stub(quantile=lambda q: np.full(2, q))  # uniform on [0, 1]
+    >>> coverage_scorer(0.8)(Stub(predictive=lambda X: predictive), [[0], [1]], [0.5, 0.95])
+    0.5
+    """
+    return partial(_coverage_score, level=as_level(level))
+
+
+SCORERS: dict[str, Scorer] = {
+    "neg_nlpd": neg_nlpd_scorer,
+    "neg_rmse": neg_rmse_scorer,
+    "neg_crps": neg_crps_scorer,
+    "coverage_50": coverage_scorer(0.50),
+    "coverage_90": coverage_scorer(0.90),
+    "coverage_95": coverage_scorer(0.95),
+}
+
+
+def get_scorer(name: str) -> Scorer:
+    """The scorer of that name in ``SCORERS``.
+
+    Examples
+    --------
+    >>> get_scorer("neg_nlpd") is neg_nlpd_scorer
+    True
+    >>> get_scorer("nlpd")
+    Traceback (most recent call last):
+    ValueError: name must be one of neg_nlpd, neg_rmse, ...; got 'nlpd'. Did you mean 'neg_nlpd'?
+    """
+    if name in SCORERS:
+        return SCORERS[name]
+    near = get_close_matches(str(name), SCORERS, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else "Pick one of them, or pass a scorer function where one is taken."
+    raise ValueError(f"name must be one of {', '.join(SCORERS)}; got {name!r}. {hint}")

@@ -150,7 +150,7 @@ def _failed(method: str, seconds: float, failure: str) -> Result:
 
 def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Predictor:
     def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
-        optimizer = LBFGS(max_seconds=max_seconds)
+        optimizer: Any = LBFGS(max_seconds=max_seconds)
         return GPRegressor(kernel_named(kernel), optimizer=optimizer, random_state=seed).fit(X, y).predictive(X_new)
 
     return predict
@@ -165,6 +165,7 @@ def _banded(baseline: Any, seed: int) -> Predictor:
         spread = float(np.sqrt(np.mean((y - np.asarray(left_out)) ** 2)))
         if not spread > 0:
             raise ValueError("Its errors are all zero, so there is no band.")
-        return GaussianPredictive(clone(baseline).fit(X, y).predict(X_new), np.full(len(X_new), spread))
+        fitted: Any = clone(baseline)
+        return GaussianPredictive(fitted.fit(X, y).predict(X_new), np.full(len(X_new), spread))
 
     return predict

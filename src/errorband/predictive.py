@@ -1,11 +1,15 @@
-"""Predictive distributions: what ``predictive(X)`` returns. Plain NumPy."""
+"""Predictive distributions: what ``predictive(X)`` returns. Plain NumPy.
+
+Each class is one way of knowing a distribution: as a normal, as a mixture of normals, as probabilities of a few values.
+Those known through a likelihood's conditionals, or by their density only, are in :mod:`errorband.likelihoods.numerical`.
+"""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 
 
 class Predictive(abc.ABC):
@@ -30,9 +34,9 @@ class Predictive(abc.ABC):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Independent draws: (n_samples, n)."""
 
-    @abc.abstractmethod
     def rescaled(self, scale: float, shift: float) -> "Predictive":
-        """Distribution of ``scale * target + shift``."""
+        """Distribution of ``scale * target + shift``, scale > 0."""
+        return self if (scale, shift) == (1.0, 0.0) else RescaledPredictive(self, scale, shift)
 
     @property
     def variance(self) -> np.ndarray:
@@ -48,6 +52,13 @@ class Predictive(abc.ABC):
 
     def __len__(self) -> int:
         return len(self.mean)
+
+    def _targets(self, y: Any) -> np.ndarray:
+        """One y per input as an array; a single number stands for all."""
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape not in ((), self.mean.shape):
+            raise ValueError(f"One y per input is needed: expected shape {self.mean.shape}, got {y.shape}.")
+        return np.broadcast_to(y, self.mean.shape)
 
 
 class GaussianPredictive(Predictive):
@@ -84,10 +95,206 @@ class GaussianPredictive(Predictive):
         return GaussianPredictive(scale * self.mean + shift, scale * self.std)
 
     def _z(self, y: Any) -> np.ndarray:
-        y = np.asarray(y, dtype=np.float64)
-        if y.shape not in ((), self.mean.shape):
-            raise ValueError(f"One y per input is needed: expected shape {self.mean.shape}, got {y.shape}.")
-        return (y - self.mean) / self.std
+        return (self._targets(y) - self.mean) / self.std
+
+
+class RescaledPredictive(Predictive):
+    """``scale * target + shift`` of another distribution: undoes the standardisation of targets."""
+
+    def __init__(self, base: Predictive, scale: float, shift: float):
+        self.base, self.scale, self.shift = base, float(scale), float(shift)
+        self.mean, self.std = self.scale * base.mean + self.shift, self.scale * base.std
+
+    def cdf(self, y):  # noqa: D102
+        return self.base.cdf((self._targets(y) - self.shift) / self.scale)
+
+    def log_density(self, y):  # noqa: D102
+        return self.base.log_density((self._targets(y) - self.shift) / self.scale) - np.log(self.scale)
+
+    def quantile(self, q):  # noqa: D102
+        return self.scale * self.base.quantile(q) + self.shift
+
+    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+        return self.scale * self.base.sample(n_samples, random_state) + self.shift
+
+    def rescaled(self, scale, shift):  # noqa: D102
+        return RescaledPredictive(self.base, scale * self.scale, scale * self.shift + shift)
+
+
+class QuantilesFromCdf(Predictive):
+    """Quantiles by root finding on the cdf, for targets of any support."""
+
+    support: str = "real"
+    upper: float = np.inf  # largest count
+
+    def quantile(self, q):  # noqa: D102
+        q = check_probabilities(q)
+        solve = self._count_quantile if self.support == "count" else self._real_quantile
+        columns = [solve(level) for level in np.atleast_1d(q)]
+        return columns[0] if q.ndim == 0 else np.stack(columns, axis=1)
+
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where to look first, and how far from there, as targets."""
+        return self.mean, self.std
+
+    def _real_quantile(self, q: float) -> np.ndarray:
+        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly straight, in coordinates without bounds."""
+        forward, inverse = TRANSFORMS[self.support]
+        centre, size = self._start()
+        t = inverse(centre)
+        step = size if self.support == "real" else np.ones_like(t)
+        goal = ndtri(q)
+
+        def excess(t):
+            return ndtri(np.clip(self.cdf(forward(t)), 1e-300, 1 - 1e-16)) - goal
+
+        low, f_low = _step_out(excess, t, -step)
+        high, f_high = _step_out(excess, t, step)
+        last = np.zeros_like(t)
+        for i in range(80):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                secant = low - f_low * (high - low) / (f_high - f_low)
+            inside = (secant > low) & (secant < high) & (i % 4 < 3)
+            t = np.where(inside, secant, 0.5 * (low + high))
+            f = excess(t)
+            side = np.where(f < 0, -1.0, 1.0)
+            again = np.where(side == last, 0.5, 1.0)  # Illinois: an end kept twice counts half, so that both close in
+            low, f_low = np.where(side < 0, t, low), np.where(side < 0, f, again * f_low)
+            high, f_high = np.where(side > 0, t, high), np.where(side > 0, f, again * f_high)
+            last = side
+            if np.all((np.abs(f) < 1e-10) | (high - low <= 1e-13 * (1 + np.abs(t)))):
+                break
+        return forward(t)
+
+    def _count_quantile(self, q: float) -> np.ndarray:
+        """Smallest whole number whose cdf reaches q, by doubling and bisection."""
+        low = np.full(len(self), -1.0)
+        with np.errstate(invalid="ignore"):
+            first = np.floor(np.where(np.isfinite(self.mean), self.mean, 1.0)) + 1
+        high = np.minimum(np.maximum(first, 1.0), self.upper)
+        while np.any(short := (self.cdf(high) < q) & (high < min(self.upper, 1e15))):
+            low, high = np.where(short, high, low), np.minimum(np.where(short, 2 * high, high), self.upper)
+        while np.any(high - low > 1):
+            middle = np.floor(0.5 * (low + high))
+            reached = self.cdf(middle) >= q
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high
+
+
+class GaussianMixturePredictive(QuantilesFromCdf):
+    """A mixture of normals at each input: weights, means and standard deviations (n, K).
+
+    Examples
+    --------
+    >>> p = GaussianMixturePredictive([[0.9, 0.1]], [[0.0, 0.0]], [[1.0, 10.0]])
+    >>> p.quantile([0.5, 0.975]).round(3)
+    array([[0.   , 6.739]])
+    """
+
+    def __init__(self, weights: Any, means: Any, stds: Any):
+        self.weights, self.means, self.stds = np.broadcast_arrays(*(np.asarray(a, float) for a in (weights, means, stds)))
+        self.mean = np.sum(self.weights * self.means, axis=1)
+        spread = self.stds**2 + (self.means - self.mean[:, None]) ** 2
+        self.std = np.sqrt(np.sum(self.weights * spread, axis=1))
+
+    def cdf(self, y):  # noqa: D102
+        return np.sum(self.weights * ndtr(self._z(y)), axis=1)
+
+    def log_density(self, y):  # noqa: D102
+        terms = -0.5 * self._z(y) ** 2 - np.log(self.stds) - 0.5 * np.log(2 * np.pi)
+        return logsumexp(terms, b=self.weights, axis=1)
+
+    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+        rng = np.random.default_rng(random_state)
+        shape = (n_samples, len(self))
+        which = (rng.random((*shape, 1)) > np.cumsum(self.weights, axis=1)).sum(axis=2).clip(max=self.means.shape[1] - 1)
+        rows = np.arange(len(self))
+        return self.means[rows, which] + self.stds[rows, which] * rng.standard_normal(shape)
+
+    def _z(self, y: Any) -> np.ndarray:
+        return (self._targets(y)[:, None] - self.means) / self.stds
+
+
+class CategoricalPredictive(Predictive):
+    """Probabilities (n, C) of the values a discrete target can take, in increasing order.
+
+    Examples
+    --------
+    >>> p = CategoricalPredictive([[0.2, 0.5, 0.3]], [0, 1, 2])
+    >>> p.mean.round(2), p.quantile(0.9)
+    (array([1.1]), array([2.]))
+    """
+
+    def __init__(self, probabilities: Any, values: Any):
+        self.probabilities, self.values = np.asarray(probabilities, float), np.asarray(values, float)
+        self.mean = self.probabilities @ self.values
+        self.std = np.sqrt(np.sum(self.probabilities * (self.values - self.mean[:, None]) ** 2, axis=1))
+
+    def cdf(self, y):  # noqa: D102
+        return np.sum(self.probabilities * (self.values <= self._targets(y)[:, None]), axis=1)
+
+    def log_density(self, y):  # noqa: D102
+        with np.errstate(divide="ignore"):
+            return np.log(np.sum(self.probabilities * (self.values == self._targets(y)[:, None]), axis=1))
+
+    def quantile(self, q):  # noqa: D102
+        q = check_probabilities(q)
+        below = np.cumsum(self.probabilities, axis=1)[:, :-1, None] < np.atleast_1d(q)
+        found = self.values[below.sum(axis=1)]
+        return found[:, 0] if q.ndim == 0 else found
+
+    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+        rng = np.random.default_rng(random_state)
+        below = np.cumsum(self.probabilities, axis=1)[:, :-1] < rng.random((n_samples, len(self), 1))
+        return self.values[below.sum(axis=2)]
+
+
+# ------------------------------------------------------------------------------------------------------------ helpers
+def _expit(t: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-np.asarray(t, float)))
+
+
+def _exp(t: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.exp(t)
+
+
+def _log(y: Any) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.asarray(y) > 0, np.log(y), -np.inf)
+
+
+def _logit(y: Any) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.asarray(y) < 1, _log(y) - np.log1p(-np.minimum(y, 1.0)), np.inf)
+
+
+def _identity(t: Any) -> Any:
+    return t
+
+
+# From unbounded coordinates to the target and back, for each support of a density.
+TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "real": (_identity, _identity),
+    "positive": (_exp, _log),
+    "unit": (_expit, _logit),
+}
+
+
+def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: np.ndarray) -> Any:
+    """Go from t in the direction of the step, ever faster, until the function has the sign of the step."""
+    sign = np.sign(step)
+    t = t + step
+    value = function(t)
+    for _ in range(200):
+        short = sign * value < 0
+        if not np.any(short):
+            break
+        step = 2 * step
+        t = np.where(short, t + step, t)
+        value = function(t)
+    return t, value
 
 
 def check_probabilities(q: Any) -> np.ndarray:

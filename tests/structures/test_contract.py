@@ -371,6 +371,21 @@ def test_rows_without_sites_change_nothing(name, kind):
         np.testing.assert_array_equal(long.at[inner].set(0.0), 0.0)
 
 
+@pytest.mark.parametrize("kind", ["positive", "indefinite"])
+@over_structures
+def test_joint_prediction_of_one_latent(name, kind):
+    """The covariance between new inputs; its diagonal is what the marginal prediction says."""
+    case, sites = make(name, 1, kind)
+    prior = np.diag(np.asarray(case.prior)[:, 0]) + 0.01 * (1.0 - np.eye(S))
+    joint = jax.jit(lambda c, cross, prior: c.predictor().joint(cross, prior))
+    mean, covariance = joint(condition(case.structure, sites), case.cross[0], prior)
+    want = reference(case.structure, sites)
+    close(mean, case.K_star[0] @ want.weights[:, 0])
+    close(covariance, prior - case.K_star[0] @ want.W @ case.K_star[0].T)
+    found = evaluate(case, sites)["prediction"]
+    close(np.diag(covariance), np.asarray(found[1])[:, 0, 0])
+
+
 @over_structures
 def test_maps_over_a_batch(name):
     """Restarts and folds go through ``vmap``; some members of the batch may be improper."""

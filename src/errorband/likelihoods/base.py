@@ -1,20 +1,24 @@
 """The likelihood contract: p(y_n | f_n), f_n the L latent values of datum n.
 
 A new likelihood is a subclass of :class:`Likelihood` that declares its hyperparameters and writes ``log_prob``. All
-inference rules work with that alone; what has a closed form may override the default.
+inference rules and predictions work with that alone; what has a closed form may override the default.
 """
 
 import abc
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
+from errorband.numerics import double_precision, pad_rows, padded_size
 from errorband.parameters import Printable, entries, replace_values
-from errorband.predictive import Predictive
-from errorband.quadrature import gauss_hermite
+from errorband.predictive import CategoricalPredictive, Predictive
+from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
+
+CHUNK = 4096  # rows evaluated at once on the host's behalf
 
 
 class Likelihood(Printable):
@@ -26,13 +30,22 @@ class Likelihood(Printable):
         L, the number of latent values per datum.
     log_concave : bool
         Whether log p(y | f) is concave in f: then the posterior has one mode and site precisions are not negative.
-    quadrature_order : int
-        Nodes per latent of the default quadrature.
+    smooth : bool
+        Whether gradient and curvature of log p(y | f) say how the term acts, as Laplace's approximation assumes.
+    location_scale : bool
+        Whether y may be standardised: p(y | f) depends on y − f and a scale only.
+    support : {"real", "positive", "unit", "count"}
+        Values a target can take.
+    upper : float
+        Largest count.
     """
 
-    n_latents: eqx.AbstractClassVar[int]
-    log_concave: eqx.AbstractClassVar[bool]
-    quadrature_order = 32
+    n_latents: ClassVar[int] = 1
+    log_concave: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
+    location_scale: ClassVar[bool] = False
+    support: ClassVar[str] = "real"
+    upper: ClassVar[float] = np.inf
 
     # ------------------------------------------------------------------ what a new likelihood writes
     @abc.abstractmethod
@@ -43,26 +56,57 @@ class Likelihood(Printable):
         """Starting values, from the targets, of the hyperparameters left at None."""
         raise NotImplementedError(f"{type(self).__name__} has hyperparameters but no defaults for them.")
 
-    def check_targets(self, y: np.ndarray) -> None:  # noqa: B027
+    def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError for targets the likelihood cannot have produced."""
+        check_support(y, self.support, type(self).__name__)
 
-    def predictive(self, mean: np.ndarray, variance: np.ndarray) -> Predictive:
-        """Distribution of new targets, given mean (n, L) and covariance (n, L, L) of their latent values."""
-        raise NotImplementedError(f"{type(self).__name__} does not offer a predictive distribution yet.")
+    def feature(self, y: Any) -> tuple[Any, Any] | None:
+        """Centre and width of the peak or step that p(y | ·) has as a function of one latent value. Traceable.
+
+        A hint for quadrature: nodes crowd there. None leaves the search to the default.
+        """
+        return None
 
     # ------------------------------------------------------------------ what inference calls
     def log_tilted(self, y: Any, mean: Any, cov: Any) -> Any:
         """log ∫ p(y | f) N(f; mean, cov) df of one datum; mean and cov are numbers if L = 1.
 
-        The default is Gauss–Hermite quadrature centred on N(mean, cov). EP takes first and second derivatives in the
+        The default is adaptive quadrature (:mod:`errorband.quadrature`). EP takes first and second derivatives in the
         mean by automatic differentiation.
         """
-        nodes, log_weights = gauss_hermite(self.quadrature_order, self.n_latents)
-        if self.n_latents == 1:
-            f = mean + jnp.sqrt(cov) * nodes[:, 0]
-        else:
-            f = mean + nodes @ jnp.linalg.cholesky(cov).T
-        return jax.nn.logsumexp(log_weights + jax.vmap(lambda fi: self.log_prob(y, fi))(f))
+        return self._log_tilted_quadrature(y, mean, cov, 1.0)
+
+    def log_tilted_power(self, y: Any, mean: Any, cov: Any, power: Any) -> Any:
+        """log ∫ p(y | f)^power N(f; mean, cov) df, for fractional EP."""
+        if isinstance(power, (int, float)) and power == 1:
+            return self.log_tilted(y, mean, cov)
+        return self._log_tilted_quadrature(y, mean, cov, power)
+
+    def expected_log_prob(self, y: Any, mean: Any, cov: Any) -> Any:
+        """E log p(y | f) under N(mean, cov), for variational inference."""
+        if self.n_latents > 1:
+            return expectation_nd(lambda f: self.log_prob(y, f), mean, cov)
+        rule = {"frozen": self._frozen(y), "concave": self.log_concave, "feature": self.feature(y)}
+        return expectation(lambda f: self.log_prob(y, f), mean, cov, **rule)
+
+    def _log_tilted_quadrature(self, y: Any, mean: Any, cov: Any, power: Any) -> Any:
+        still = self._frozen(y)
+        rule: dict[str, Any] = {
+            "frozen": lambda f: jax.lax.stop_gradient(power) * still(f),
+            "concave": self.log_concave,
+        }
+
+        def log_g(f):
+            return power * self.log_prob(y, f)
+
+        if self.n_latents > 1:
+            return log_integral_nd(log_g, mean, cov, **rule)
+        return log_integral(log_g, mean, cov, feature=self.feature(y), **rule)
+
+    def _frozen(self, y: Any) -> Callable[[Any], Any]:
+        """log p(y | ·) with its hyperparameters cut off from differentiation: it places quadrature nodes."""
+        still, y = jax.lax.stop_gradient((self, y))
+        return lambda f: still.log_prob(y, f)
 
     def initialised(self, y: np.ndarray) -> "Likelihood":
         """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
@@ -71,3 +115,176 @@ class Likelihood(Printable):
             return self
         defaults = self.defaults(y)
         return replace_values(self, {path: np.asarray(defaults[path[0]], float) for path in missing})
+
+    # ------------------------------------------------------------------ what prediction calls (NumPy)
+    def predictive(self, mean: np.ndarray, cov: np.ndarray) -> Predictive:
+        """Distribution of new targets, given mean (n, L) and covariance (n, L, L) of their latent values."""
+        mean, cov = floored(mean, cov)
+        own = type(self).conditional_cdf is not Likelihood.conditional_cdf
+        if own and self.n_latents == 1:
+            return ConditionalPredictive(self, mean[:, 0], cov[:, 0, 0])
+
+        def log_density(y):  # (n, G) targets
+            n, G = y.shape
+            return self.log_density(y.ravel(), np.repeat(mean, G, axis=0), np.repeat(cov, G, axis=0)).reshape(n, G)
+
+        return TabulatedPredictive(log_density, *self._where_to_look(mean, np.sqrt(cov[:, 0, 0])), self.support)
+
+    def log_density(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """Log predictive density of targets (n,): :meth:`log_tilted` row by row, on the host."""
+        mean, cov = floored(mean, cov)
+        return in_rows(_log_tilted, self, np.asarray(y, float), mean, cov)
+
+    def predictive_moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of targets, given those of their latent value (L = 1), by the law of total variance."""
+        s = np.sqrt(variance)[:, None]
+        f, w = panel_rule(mean[:, None], s, mean - REACH * s[:, 0], mean + REACH * s[:, 0], xp=np)
+        w = w * np.exp(-0.5 * ((f - mean[:, None]) / s) ** 2)
+        w /= w.sum(axis=1, keepdims=True)
+        given_f = self.conditional_mean(f)
+        average = np.sum(w * given_f, axis=1)
+        spread = self.conditional_variance(f) + (given_f - average[:, None]) ** 2
+        return average, np.sum(w * spread, axis=1)
+
+    def conditional_mean(self, f: np.ndarray) -> np.ndarray:
+        """E(y | f) for latent values (...,) if L = 1, else (..., L). The default integrates log_prob over y."""
+        return self._conditional(f).mean.reshape(self._shape(f))
+
+    def conditional_variance(self, f: np.ndarray) -> np.ndarray:
+        """Var(y | f)."""
+        return self._conditional(f).variance.reshape(self._shape(f))
+
+    def conditional_cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """P(target ≤ y | f), y and f broadcast against one another (but for the axis of latents)."""
+        shape = np.broadcast_shapes(np.shape(y), self._shape(f))
+        f = np.broadcast_to(f, shape if self.n_latents == 1 else (*shape, self.n_latents))
+        return self._conditional(f).cdf(np.broadcast_to(y, shape).ravel()).reshape(shape)
+
+    def conditional_sample(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """One draw of y for each latent value (or vector of them)."""
+        return self._conditional(f).sample(1, rng).reshape(self._shape(f))
+
+    def feature_array(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """:meth:`feature` on the host."""
+        with double_precision():
+            found = self.feature(y)
+            return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
+
+    def _shape(self, f: Any) -> tuple[int, ...]:
+        return np.shape(f) if self.n_latents == 1 else np.shape(f)[:-1]
+
+    def _conditional(self, f: np.ndarray) -> TabulatedPredictive:
+        f = np.asarray(f, float).reshape(-1, self.n_latents)
+
+        def log_density(y):
+            n, G = y.shape
+            return in_rows(_log_prob, self, y.ravel(), np.repeat(f, G, axis=0)).reshape(n, G)
+
+        return TabulatedPredictive(log_density, *self._where_to_look(f, np.ones(len(f))), self.support)
+
+    def _where_to_look(self, mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First guess of where targets are, in unbounded coordinates: at the first latent value."""
+        return mean[:, 0], std if self.support == "real" else np.ones(len(std))
+
+
+class ClassLikelihood(Likelihood):
+    """A likelihood of class labels."""
+
+    @property
+    def class_values(self) -> np.ndarray:
+        """The labels, in order."""
+        raise NotImplementedError
+
+    def class_probabilities(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        """P(class) averaged over the latent posterior: (n, C), from mean (n, L) and covariance (n, L, L)."""
+        columns = [self.log_density(np.full(len(mean), value), mean, cov) for value in self.class_values]
+        return _normalised(np.stack(columns, axis=1))
+
+    def plug_in_probabilities(self, mean: np.ndarray) -> np.ndarray:
+        """P(class) at the latent mean (n, L), its uncertainty left out: (n, C)."""
+        columns = [
+            in_rows(_log_prob, self, np.full(len(mean), float(value)), np.asarray(mean, float))
+            for value in self.class_values
+        ]
+        return _normalised(np.stack(columns, axis=1))
+
+    def predictive(self, mean, cov):
+        """Class labels as a distribution over numbers."""
+        return CategoricalPredictive(self.class_probabilities(mean, cov), self.class_values)
+
+    def check_targets(self, y):
+        """Labels must be among the class values."""
+        values = self.class_values
+        if strange := sorted(set(np.unique(y)) - set(values))[:3]:
+            raise ValueError(
+                f"{type(self).__name__} needs targets from {_listed(values)}; got {_listed(strange)}. Encode the labels "
+                "first (GPClassifier does)."
+            )
+
+
+def _normalised(log_p: np.ndarray) -> np.ndarray:
+    p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ helpers
+def floored(mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Latent moments as float64, variances at least at round-off: a latent value may be known exactly."""
+    mean, cov = np.asarray(mean, float), np.array(cov, float)
+    diagonal = np.einsum("nii->ni", cov)
+    diagonal += np.maximum(1e-20 * (1 + mean**2) - diagonal, 0.0)
+    return mean, cov
+
+
+def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.ndarray:
+    """A compiled function of the rows of some arrays, in chunks padded to a few sizes."""
+    out = []
+    with double_precision():
+        for start in range(0, len(arrays[0]), CHUNK):
+            chunk = [a[start : start + CHUNK] for a in arrays]
+            n = len(chunk[0])
+            out.append(np.asarray(function(likelihood, *(pad_rows(a, padded_size(n)) for a in chunk)))[:n])
+    return np.concatenate(out) if out else np.zeros(0)
+
+
+@jax.jit
+def _log_tilted(likelihood: Likelihood, y: Any, mean: Any, cov: Any) -> Any:
+    if likelihood.n_latents == 1:
+        return jax.vmap(likelihood.log_tilted)(y, mean[:, 0], cov[:, 0, 0])
+    return jax.vmap(likelihood.log_tilted)(y, mean, cov)
+
+
+@jax.jit
+def _log_prob(likelihood: Likelihood, y: Any, f: Any) -> Any:
+    return jax.vmap(likelihood.log_prob)(y, f[:, 0] if likelihood.n_latents == 1 else f)
+
+
+def check_support(y: np.ndarray, support: str, name: str, upper: float = np.inf) -> None:
+    """Raise ValueError for targets outside the support of a likelihood."""
+    y = np.asarray(y)
+    if support == "count":
+        bad = y[(y < 0) | (y != np.floor(y)) | (y > upper)]
+        wanted = "counts 0, 1, 2, …" if upper == np.inf else f"counts from 0 to n_trials={upper:g}"
+        advice = "Round them if they are counts, or choose a likelihood of continuous targets."
+        if upper < np.inf:
+            advice = "Set n_trials to the number of trials behind each count."
+    elif support == "positive":
+        bad, wanted = y[y <= 0], "positive targets"
+        advice = "Shift them or drop the zeros, or choose a likelihood of real targets."
+    elif support == "unit":
+        bad, wanted = y[(y <= 0) | (y >= 1)], "targets strictly between 0 and 1"
+        advice = "Divide percentages by 100; move exact zeros and ones inside, e.g. (y (n − 1) + ½)/n."
+    else:
+        return
+    if bad.size:
+        raise ValueError(f"{name} needs {wanted}; got {bad.size} of {y.size} others, such as {bad[0]:g}. {advice}")
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(f"{v:g}" for v in values)
+
+
+def robust_scale(y: np.ndarray) -> float:
+    """Half the spread of the bulk of the targets: where the search for a scale of noise starts."""
+    low, high = np.quantile(y, [0.25, 0.75])
+    return 0.5 * float((high - low) / 1.349 or np.std(y) or 1.0)

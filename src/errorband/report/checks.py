@@ -149,8 +149,8 @@ def data_findings(X: np.ndarray, X_test: np.ndarray, scale: np.ndarray) -> list[
         if close:
             text = f"{count(close, 'training row')} differ from another by less than a millionth of the inputs' spread."
             found.append(Finding("note", "Near-duplicate inputs", text))
-    training = {row.tobytes() for row in np.ascontiguousarray(X + 0.0)}
-    shared = sum(row.tobytes() in training for row in np.ascontiguousarray(X_test + 0.0))
+    training = set(_keys(X, scale))
+    shared = sum(key in training for key in _keys(X_test, scale))
     if shared:
         text = (
             f"{count(shared, 'held-out row')} have exactly the inputs of a training row; the held-out metrics may be "
@@ -164,6 +164,11 @@ def data_findings(X: np.ndarray, X_test: np.ndarray, scale: np.ndarray) -> list[
         text = f"{percent(beyond)} of the held-out rows have an input outside the range of the training data."
         found.append(Finding("note", "Extrapolation", text))
     return found
+
+
+def _keys(X: np.ndarray, scale: np.ndarray) -> list[bytes]:
+    """The rows as keys that survive rounding: a model gives its training inputs back only to the last digits."""
+    return [row.tobytes() for row in np.ascontiguousarray(np.round(X / scale, 9) + 0.0)]
 
 
 def prediction_findings(coverages: list[CoverageAt], n_test: int, z_scores: np.ndarray | None) -> list[Finding]:

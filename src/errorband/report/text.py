@@ -66,12 +66,14 @@ def percent(share: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.5), percent(0.948), percent(0.9964), percent(0.004)
-    ('50 %', '95 %', '99.6 %', '0.4 %')
+    >>> percent(0.5), percent(0.948), percent(0.9964), percent(0.004), percent(0.99999)
+    ('50 %', '95 %', '99.6 %', '0.4 %', 'more than 99.9 %')
     """
     if share is None or not math.isfinite(share):
         return MISSING
     value = 100 * share
+    if 99.95 <= value < 100:
+        return "more than 99.9 %"
     fine = 0 < abs(value) < 1 or 99 < value < 100
     return f"{value:.{1 if fine else 0}f} %".replace("-", "−")
 

@@ -61,8 +61,8 @@ class LowRank(Structure):
         L, _, M = self.basis.shape
         gain, log_det = _absorb(self.diag.T, sites.precision)
         precision = symmetrise(block_matmul(sites.precision, gain))
-        # B = I + ΦᵀEΦ (§2.1, refresh). E may have either sign: B is positive definite exactly if the posterior is
-        # proper, so one Cholesky factorisation both decides and solves.
+        # B = I + ΦᵀEΦ (§2.1, refresh). E may have either sign: given that every I + D½ΠₙD½ is positive definite, B is
+        # so exactly if the posterior is proper, and one Cholesky factorisation both decides and solves.
         B = [[self.basis[l].T @ (precision[:, l, k, None] * self.basis[k]) for k in range(L)] for l in range(L)]
         chol = jnp.linalg.cholesky(jnp.block(B) + jnp.eye(L * M, dtype=self.basis.dtype))
         weights, gamma = _solve(self, sites, gain, chol, sites.shift)
@@ -248,5 +248,5 @@ class LowRankPredictor(Predictor):
         return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.inverse, cross)
 
     def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        half = solve_triangular(self.chol, cross.T, lower=True)
+        half = self.inverse @ cross.T
         return cross @ self.gamma[0], prior - cross @ cross.T + half.T @ half

@@ -1,0 +1,191 @@
+"""Predictive distributions by numerical integration: over the latent value, or over the target."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from errorband.predictive import TRANSFORMS, CategoricalPredictive, QuantilesFromCdf, check_probabilities
+from errorband.quadrature import REACH, panel_rule
+
+MAX_COUNT = 4096  # counts tabulated for a likelihood that gives its log_prob only
+
+
+class ConditionalPredictive(QuantilesFromCdf):
+    """Conditionals of the target given one latent value, averaged over N(mean, variance) of that value.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Gives ``predictive_moments``, ``conditional_cdf``, ``conditional_sample``, ``log_density`` and ``feature``.
+    mean, variance : arrays (n,)
+        Of the latent value.
+    """
+
+    def __init__(self, likelihood: Any, mean: np.ndarray, variance: np.ndarray):
+        self.likelihood, self.support, self.upper = likelihood, likelihood.support, likelihood.upper
+        self.latent_mean, self.latent_std = np.asarray(mean, float), np.sqrt(variance)
+        self.mean, moment = likelihood.predictive_moments(self.latent_mean, self.latent_std**2)
+        self.std = np.sqrt(moment)
+
+    def cdf(self, y):
+        """∫ P(target ≤ y | f) N(f) df, nodes crowded where the conditional turns over."""
+        y = self._targets(y)
+        lowest, highest = {"unit": (0.0, 1.0), "real": (-np.inf, np.inf)}.get(self.support, (0.0, self.upper))
+        inside = (y >= lowest) & (y < highest)
+        safe = np.where(inside, y, self._start()[0])
+        m, s = self.latent_mean[:, None], self.latent_std[:, None]
+        centres, widths = m, s
+        if (feature := self.likelihood.feature_array(safe)) is not None:
+            centre, width = (np.broadcast_to(a, y.shape)[:, None] for a in feature)
+            centres = np.concatenate([m, centre], axis=1)
+            widths = np.concatenate([s, np.minimum(width, s)], axis=1)
+        f, w = panel_rule(centres, widths, m[:, 0] - REACH * s[:, 0], m[:, 0] + REACH * s[:, 0], panels=12, xp=np)
+        density = np.exp(-0.5 * ((f - m) / s) ** 2) / (s * np.sqrt(2 * np.pi))
+        found = np.sum(w * density * self.likelihood.conditional_cdf(safe[:, None], f), axis=1)
+        return np.where(inside, np.clip(found, 0.0, 1.0), (y >= highest).astype(float))
+
+    def log_density(self, y):  # noqa: D102
+        return self.likelihood.log_density(self._targets(y), self.latent_mean[:, None], self.latent_std[:, None, None] ** 2)
+
+    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+        rng = np.random.default_rng(random_state)
+        f = self.latent_mean + self.latent_std * rng.standard_normal((n_samples, len(self)))
+        return self.likelihood.conditional_sample(f, rng)
+
+    def _start(self):
+        centre = self.likelihood.conditional_mean(self.latent_mean)
+        size = np.where(np.isfinite(self.std), self.std, 10 * self.latent_std)
+        return centre, size
+
+
+class TabulatedPredictive(QuantilesFromCdf):
+    """Known by its log density only: tabulated over the support, normalised, integrated through a cubic spline.
+
+    Parameters
+    ----------
+    log_density : callable
+        Log density of targets (n, G), for G targets at each of n inputs.
+    centre, width : arrays (n,)
+        Where to look first for the bulk of the distribution, in the unbounded coordinates of the support.
+    support : {"real", "positive", "unit", "count"}
+    """
+
+    def __init__(self, log_density: Callable[[np.ndarray], np.ndarray], centre: Any, width: Any, support: str = "real"):
+        self._log_density, self.support = log_density, support
+        self.mean = np.asarray(centre, float)  # its shape is needed from here on
+        if support == "count":
+            self._tabulate_counts()
+        else:
+            self._tabulate(np.broadcast_to(np.asarray(width, float), self.mean.shape))
+
+    # ------------------------------------------------------------------ counts
+    def _tabulate_counts(self) -> None:
+        size, probability = 64, np.zeros((len(self.mean), 1))
+        while size <= MAX_COUNT:
+            y = np.broadcast_to(np.arange(float(size)), (len(self.mean), size))
+            probability = np.exp(self._log_density(y))
+            if np.all(np.abs(probability.sum(axis=1) - 1) < 1e-8):
+                break
+            size *= 4
+        total = probability.sum(axis=1, keepdims=True)
+        if not np.all(np.abs(total - 1) < 1e-4):
+            raise ValueError(
+                f"The probabilities of 0 … {probability.shape[1] - 1} should sum to one; they sum to "
+                f"{total.min():.3g} … {total.max():.3g}. Check log_prob, or give conditional_mean, conditional_variance, "
+                "conditional_cdf and conditional_sample of the likelihood, which work for counts of any size."
+            )
+        self._table = CategoricalPredictive(probability / total, np.arange(probability.shape[1]))
+        self.mean, self.std = self._table.mean, self._table.std
+
+    # ------------------------------------------------------------------ densities
+    def _tabulate(self, width: np.ndarray) -> None:
+        forward, _ = TRANSFORMS[self.support]
+        t, scale = self._find_bulk(self.mean, width)
+        u = np.linspace(-12.0, 12.0, 321)
+        nodes = t[:, None] + scale[:, None] * np.sinh(u)
+        density = np.exp(self._log_in_t(nodes)) * scale[:, None] * np.cosh(u)
+        self._spline = CubicSpline(u, density, axis=1).antiderivative()
+        total = self._spline(u[-1])
+        if not np.all((total > 0) & np.isfinite(total)):
+            raise ValueError("log_prob is not a density of the target: it has no finite, positive integral over it.")
+        self._t, self._scale, self._total, self._u = t, scale, total, u
+        p = density * (u[1] - u[0]) / total[:, None]
+        p /= p.sum(axis=1, keepdims=True)
+        y = forward(nodes)
+        self.mean = np.sum(p * y, axis=1)
+        self.std = np.sqrt(np.sum(p * (y - self.mean[:, None]) ** 2, axis=1))
+
+    def _log_in_t(self, t: np.ndarray) -> np.ndarray:
+        """Log density in unbounded coordinates."""
+        forward, _ = TRANSFORMS[self.support]
+        jacobian = {"real": 0.0, "positive": t, "unit": -np.logaddexp(0, t) - np.logaddexp(0, -t)}[self.support]
+        with np.errstate(invalid="ignore", over="ignore"):
+            value = self._log_density(forward(t)) + jacobian
+        return np.where(np.isnan(value), -np.inf, value)
+
+    def _find_bulk(self, t: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mode and width from the curvature there, by a wide scan and ever closer ones."""
+        rows = np.arange(len(t))
+        reach, points = 14.0, 113
+        for _ in range(6):
+            u = np.linspace(-reach, reach, points)
+            scan = t[:, None] + width[:, None] * np.sinh(u)
+            best = np.argmax(self._log_in_t(scan), axis=1)
+            spacing = (u[1] - u[0]) * width * np.cosh(u[best])
+            t, width, reach, points = scan[rows, best], spacing / 4, 2.5, 11
+        step = 0.1 * width
+        for _ in range(60):  # the width at which the density has fallen by a good part
+            around = self._log_in_t(t[:, None] + np.stack([-step, 0 * step, step], axis=1))
+            small = around[:, 1] - np.minimum(around[:, 0], around[:, 2]) < 0.5
+            if not np.any(small):
+                break
+            step = np.where(small, 2 * step, step)
+        return t, step
+
+    def _integral(self, u: np.ndarray) -> np.ndarray:
+        """Spline at one u per input."""
+        x, c = self._spline.x, self._spline.c  # c: (5, cells, n)
+        cell = np.clip(np.searchsorted(x, u) - 1, 0, len(x) - 2)
+        off, value = np.clip(u, x[0], x[-1]) - x[cell], 0.0
+        for k in range(len(c)):
+            value = value * off + c[k, cell, np.arange(len(u))]
+        return np.clip(value / self._total, 0.0, 1.0)
+
+    # ------------------------------------------------------------------ the contract
+    def cdf(self, y):  # noqa: D102
+        y = self._targets(y)
+        if self.support == "count":
+            return self._table.cdf(y)
+        _, inverse = TRANSFORMS[self.support]
+        return self._integral(np.arcsinh((inverse(y) - self._t) / self._scale))
+
+    def log_density(self, y):  # noqa: D102
+        return self._log_density(self._targets(y)[:, None])[:, 0]
+
+    def quantile(self, q):  # noqa: D102
+        if self.support == "count":
+            return self._table.quantile(q)
+        q = check_probabilities(q)
+        found = self._invert(np.broadcast_to(np.atleast_1d(q), (len(self), max(q.size, 1))))
+        return found[:, 0] if q.ndim == 0 else found
+
+    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+        if self.support == "count":
+            return self._table.sample(n_samples, random_state)
+        rng = np.random.default_rng(random_state)
+        return self._invert(rng.random((n_samples, len(self))).T).T
+
+    def _invert(self, q: np.ndarray) -> np.ndarray:
+        """Quantiles (n, k) by bisection on the spline."""
+        forward, _ = TRANSFORMS[self.support]
+        columns = []
+        for level in q.T:
+            low, high = np.full(len(self), self._u[0]), np.full(len(self), self._u[-1])
+            for _ in range(50):
+                middle = 0.5 * (low + high)
+                below = self._integral(middle) < level
+                low, high = np.where(below, middle, low), np.where(below, high, middle)
+            columns.append(forward(self._t + self._scale * np.sinh(0.5 * (low + high))))
+        return np.stack(columns, axis=1)

@@ -77,21 +77,21 @@ class GaussianPredictive(Predictive):
         self.mean = np.asarray(mean, dtype=np.float64)
         self.std = np.asarray(std, dtype=np.float64)
 
-    def cdf(self, y):  # noqa: D102
+    def cdf(self, y):
         return ndtr(self._z(y))
 
-    def log_density(self, y):  # noqa: D102
+    def log_density(self, y):
         return -0.5 * self._z(y) ** 2 - np.log(self.std) - 0.5 * np.log(2 * np.pi)
 
-    def quantile(self, q):  # noqa: D102
+    def quantile(self, q):
         q = check_probabilities(q)
         return self.mean + self.std * ndtri(q) if q.ndim == 0 else self.mean[:, None] + self.std[:, None] * ndtri(q)
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         rng = np.random.default_rng(random_state)
         return self.mean + self.std * rng.standard_normal((n_samples, len(self.mean)))
 
-    def rescaled(self, scale, shift):  # noqa: D102
+    def rescaled(self, scale, shift):
         return GaussianPredictive(scale * self.mean + shift, scale * self.std)
 
     def _z(self, y: Any) -> np.ndarray:
@@ -105,19 +105,19 @@ class RescaledPredictive(Predictive):
         self.base, self.scale, self.shift = base, float(scale), float(shift)
         self.mean, self.std = self.scale * base.mean + self.shift, self.scale * base.std
 
-    def cdf(self, y):  # noqa: D102
+    def cdf(self, y):
         return self.base.cdf((self._targets(y) - self.shift) / self.scale)
 
-    def log_density(self, y):  # noqa: D102
+    def log_density(self, y):
         return self.base.log_density((self._targets(y) - self.shift) / self.scale) - np.log(self.scale)
 
-    def quantile(self, q):  # noqa: D102
+    def quantile(self, q):
         return self.scale * self.base.quantile(q) + self.shift
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         return self.scale * self.base.sample(n_samples, random_state) + self.shift
 
-    def rescaled(self, scale, shift):  # noqa: D102
+    def rescaled(self, scale, shift):
         return RescaledPredictive(self.base, scale * self.scale, scale * self.shift + shift)
 
 
@@ -127,7 +127,7 @@ class QuantilesFromCdf(Predictive):
     support: str = "real"
     upper: float = np.inf  # largest count
 
-    def quantile(self, q):  # noqa: D102
+    def quantile(self, q):
         q = check_probabilities(q)
         solve = self._count_quantile if self.support == "count" else self._real_quantile
         columns = [solve(level) for level in np.atleast_1d(q)]
@@ -192,23 +192,26 @@ class GaussianMixturePredictive(QuantilesFromCdf):
     """
 
     def __init__(self, weights: Any, means: Any, stds: Any):
-        self.weights, self.means, self.stds = np.broadcast_arrays(*(np.asarray(a, float) for a in (weights, means, stds)))
+        self.weights, self.means, self.stds = np.broadcast_arrays(
+            *(np.asarray(a, float) for a in (weights, means, stds))
+        )
         self.mean = np.sum(self.weights * self.means, axis=1)
         spread = self.stds**2 + (self.means - self.mean[:, None]) ** 2
         self.std = np.sqrt(np.sum(self.weights * spread, axis=1))
 
-    def cdf(self, y):  # noqa: D102
+    def cdf(self, y):
         return np.sum(self.weights * ndtr(self._z(y)), axis=1)
 
-    def log_density(self, y):  # noqa: D102
+    def log_density(self, y):
         terms = -0.5 * self._z(y) ** 2 - np.log(self.stds) - 0.5 * np.log(2 * np.pi)
         return logsumexp(terms, b=self.weights, axis=1)
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         rng = np.random.default_rng(random_state)
         shape = (n_samples, len(self))
-        which = (rng.random((*shape, 1)) > np.cumsum(self.weights, axis=1)).sum(axis=2).clip(max=self.means.shape[1] - 1)
-        rows = np.arange(len(self))
+        u, which, rows = rng.random(shape), np.zeros(shape, int), np.arange(len(self))
+        for edge in np.cumsum(self.weights, axis=1).T[:-1]:
+            which += u > edge
         return self.means[rows, which] + self.stds[rows, which] * rng.standard_normal(shape)
 
     def _z(self, y: Any) -> np.ndarray:
@@ -230,20 +233,20 @@ class CategoricalPredictive(Predictive):
         self.mean = self.probabilities @ self.values
         self.std = np.sqrt(np.sum(self.probabilities * (self.values - self.mean[:, None]) ** 2, axis=1))
 
-    def cdf(self, y):  # noqa: D102
+    def cdf(self, y):
         return np.sum(self.probabilities * (self.values <= self._targets(y)[:, None]), axis=1)
 
-    def log_density(self, y):  # noqa: D102
+    def log_density(self, y):
         with np.errstate(divide="ignore"):
             return np.log(np.sum(self.probabilities * (self.values == self._targets(y)[:, None]), axis=1))
 
-    def quantile(self, q):  # noqa: D102
+    def quantile(self, q):
         q = check_probabilities(q)
         below = np.cumsum(self.probabilities, axis=1)[:, :-1, None] < np.atleast_1d(q)
         found = self.values[below.sum(axis=1)]
         return found[:, 0] if q.ndim == 0 else found
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         rng = np.random.default_rng(random_state)
         below = np.cumsum(self.probabilities, axis=1)[:, :-1] < rng.random((n_samples, len(self), 1))
         return self.values[below.sum(axis=2)]

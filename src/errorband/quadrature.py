@@ -57,7 +57,9 @@ def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     return gauss_hermite(orders[n_latents], n_latents) if n_latents in orders else quasi_monte_carlo(n_latents)
 
 
-def panel_rule(centres: Any, widths: Any, lower: Any, upper: Any, panels: int = PANELS, order: int = ORDER, xp: Any = jnp):
+def panel_rule(
+    centres: Any, widths: Any, lower: Any, upper: Any, panels: int = PANELS, order: int = ORDER, xp: Any = jnp
+):
     """Nodes and weights on [lower, upper], panels growing like sinh away from each of the K anchors.
 
     Parameters
@@ -81,7 +83,9 @@ def panel_rule(centres: Any, widths: Any, lower: Any, upper: Any, panels: int = 
     lower, upper = xp.asarray(lower)[..., None], xp.asarray(upper)[..., None]
     start, stop = xp.arcsinh((lower - centres) / widths), xp.arcsinh((upper - centres) / widths)
     fraction = np.linspace(0.0, 1.0, panels + 1)
-    edges = centres[..., None] + widths[..., None] * xp.sinh(start[..., None] * (1 - fraction) + stop[..., None] * fraction)
+    edges = centres[..., None] + widths[..., None] * xp.sinh(
+        start[..., None] * (1 - fraction) + stop[..., None] * fraction
+    )
     edges = xp.clip(edges.reshape(*edges.shape[:-2], -1), lower, upper)
     if centres.shape[-1] > 1:
         edges = xp.sort(edges, axis=-1)
@@ -128,9 +132,15 @@ def find_mode(objective: Callable[[Any], Any], start: Any, concave: bool, max_st
 
 # ----------------------------------------------------------------------------------------------------- one dimension
 def log_integral(
-    log_g: Callable[[Any], Any], mean: Any, variance: Any, *, frozen: Callable[[Any], Any], concave: bool, feature: Any = None
+    log_g: Callable[[Any], Any],
+    mean: Any,
+    variance: Any,
+    *,
+    frozen: Callable[[Any], Any],
+    concave: bool,
+    feature: Any = None,
 ) -> Any:
-    """log ∫ exp(log g(f)) N(f; mean, variance) df over numbers f.
+    """Log ∫ exp(log g(f)) N(f; mean, variance) df over numbers f.
 
     Parameters
     ----------
@@ -154,7 +164,13 @@ def log_integral(
 
 
 def expectation(
-    log_g: Callable[[Any], Any], mean: Any, variance: Any, *, frozen: Callable[[Any], Any], concave: bool, feature: Any = None
+    log_g: Callable[[Any], Any],
+    mean: Any,
+    variance: Any,
+    *,
+    frozen: Callable[[Any], Any],
+    concave: bool,
+    feature: Any = None,
 ) -> Any:
     """∫ log g(f) N(f; mean, variance) df over numbers f; arguments as in :func:`log_integral`."""
     m, s = jax.lax.stop_gradient((mean, jnp.sqrt(variance)))
@@ -202,7 +218,7 @@ def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bo
 def log_integral_nd(
     log_g: Callable[[Any], Any], mean: Any, cov: Any, *, frozen: Callable[[Any], Any], concave: bool
 ) -> Any:
-    """log ∫ exp(log g(f)) N(f; mean, cov) df over vectors f; arguments as in :func:`log_integral`."""
+    """Log ∫ exp(log g(f)) N(f; mean, cov) df over vectors f; arguments as in :func:`log_integral`."""
     d = mean.shape[0]
     nodes, log_weights = normal_rule(d)
     m, root = jax.lax.stop_gradient((mean, _root(cov)))

@@ -47,7 +47,7 @@ def _density(x: Any) -> Any:
 
 @jax.custom_jvp
 def log_ndtr(x: Any) -> Any:
-    """log Φ(x), for any x.
+    """Log Φ(x), for any x.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def excess(x: Any) -> Any:
 
 @jax.custom_jvp
 def log_ndtr_scaled(x: Any) -> Any:
-    """log Φ(x) + x²/2, which falls only like −log|x| far left."""
+    """Log Φ(x) + x²/2, which falls only like −log|x| far left."""
     x = jnp.asarray(x)
     low, high = jnp.minimum(x, 0.0), jnp.maximum(x, 0.0)
     return jnp.where(x < 0, jnp.log(0.5 * _erfcx(-low * ROOT_HALF)), 0.5 * high**2 + log_ndtr(high))
@@ -102,7 +102,7 @@ def log_ndtr_between(a: Any, b: Any) -> Any:
 
 
 def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
-    """log ∫₀^∞ exp(−rate·t) N(t; mean, variance) dt, without overflow times underflow."""
+    """Log ∫₀^∞ exp(−rate·t) N(t; mean, variance) dt, without overflow times underflow."""
     std = jnp.sqrt(variance)
     x = (mean - rate * variance) / std
     below = -0.5 * mean**2 / variance + log_ndtr_scaled(jnp.minimum(x, 0.0))
@@ -112,7 +112,7 @@ def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- others
 def log_gamma_ratio(x: Any, step: Any) -> Any:
-    """log Γ(x + step) − log Γ(x) for step ≥ 0, by Stirling's series where the two are large and close."""
+    """Log Γ(x + step) − log Γ(x) for step ≥ 0, by Stirling's series where the two are large and close."""
     large = jnp.maximum(x, 20.0)
     series = (large + step - 0.5) * jnp.log1p(step / large) + step * jnp.log(large) - step
     series = series + _stirling(large + step) - _stirling(large)

@@ -10,58 +10,75 @@ import pytest
 
 from errorband.pipeline import TableModel
 
-SAVE_AGAIN_AND_AGAIN = """
-import sys
+# One process loads the libraries, then forks: each child saves again and again until it is killed.
+SAVE_AND_DIE = """
+import os, random, signal, sys, time
 from errorband.pipeline import TableModel
-model = TableModel.load(sys.argv[1])
-print("ready", flush=True)
-while True:
-    model.save(sys.argv[1])
+path, trials = sys.argv[1], range(*map(int, sys.argv[2:]))
+model = TableModel.load(path)
+for trial in trials:
+    child = os.fork()
+    while not child:
+        model.save(path)
+    time.sleep(random.Random(trial).uniform(0.0, 0.1))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert TableModel.load(path).encoder == model.encoder
+    print(trial, flush=True)
 """
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
 
 
-def _die(process, seconds):
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-def _during_save(fitted, tmp_path, trial):
+def _killed_while_saving(fitted, tmp_path, trials):
     path = tmp_path / "model.eb"
     path.write_bytes((fitted / "model.eb").read_bytes())
-    process = subprocess.Popen([sys.executable, "-c", SAVE_AGAIN_AND_AGAIN, path], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().strip() == "ready"
-    process.stdout.close()
-    _die(process, random.Random(trial).uniform(0.0, 0.1))
+    command = [sys.executable, "-W", "ignore", "-c", SAVE_AND_DIE, str(path), str(trials.start), str(trials.stop)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [int(line) for line in done.stdout.split()] == list(trials)
     assert TableModel.load(path).encoder == TableModel.load(fitted / "model.eb").encoder
 
 
-def _during_fit(fitted, tmp_path, trial):
+def _killed_while_fitting(fitted, tmp_path, trial):
     path = tmp_path / "model.eb"
     before = (fitted / "model.eb").read_bytes()
     path.write_bytes(before)
     args = ("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic", "-o", path)
     command = [sys.executable, "-m", "errorband.cli", *map(str, args), "--time-budget", "2"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _die(process, random.Random(trial).uniform(0.2, 8.0))
-    after = path.read_bytes()
-    assert after == before or TableModel.load(path).encoder.id_column is None
+        time.sleep(random.Random(trial).uniform(0.2, 8.0))
+        process.send_signal(signal.SIGKILL)
+    assert path.read_bytes() == before or TableModel.load(path).encoder.id_column is None
 
 
-@pytest.mark.parametrize("trial", range(7))
-def test_killed_while_saving(fitted, tmp_path, trial):
-    _during_save(fitted, tmp_path, trial)
+def test_killed_while_saving(fitted, tmp_path):
+    _killed_while_saving(fitted, tmp_path, range(10))
 
 
 @pytest.mark.parametrize("trial", range(3))
 def test_killed_while_fitting(fitted, tmp_path, trial):
-    _during_fit(fitted, tmp_path, trial)
+    _killed_while_fitting(fitted, tmp_path, trial)
+
+
+@pytest.mark.slow
+def test_killed_often_while_saving(fitted, tmp_path):
+    _killed_while_saving(fitted, tmp_path, range(100, 150))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trial", range(100, 125))
-@pytest.mark.parametrize("moment", [_during_save, _during_fit])
-def test_killed_often(fitted, tmp_path, trial, moment):
-    moment(fitted, tmp_path, trial)
+def test_killed_often_while_fitting(fitted, tmp_path, trial):
+    _killed_while_fitting(fitted, tmp_path, trial)
+
+
+def test_a_real_interrupt_keeps_a_model_or_writes_none(fitted, tmp_path):
+    """Ctrl-C at some moment: a model and code 0, or none and code 130; never a traceback."""
+    path = tmp_path / "model.eb"
+    args = ("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic", "-o", path)
+    command = [sys.executable, "-m", "errorband.cli", *map(str, args)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=120)
+    assert "Traceback" not in told
+    assert (process.returncode, path.exists()) in ((0, True), (130, False), (130, True))

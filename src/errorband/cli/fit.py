@@ -47,7 +47,7 @@ def fit(
     o.check_output(output, "--output")
     o.check_output(report, "--report")
     from errorband.cli import fitting
-    from errorband.cli.screen import SCORE_HEADER, Screen, score_rows
+    from errorband.cli.screen import Screen
     from errorband.pipeline import TableModel, as_frame
     from errorband.tables import TableEncoder
     from errorband.tables.errors import count_of
@@ -78,23 +78,25 @@ def fit(
     fitting.estimator_class(encoder.task, target)
     rows = fitting.split(encoded, encoder, settings)
     notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
-    screen.note(notices)
     X, y = as_frame(encoded)
     assert y is not None
     fitted = fitting.fit(X, y, encoder, settings, rows)
-    screen.note(fitted.notes)
+    screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
     screen.note(fitted.warnings, "Warning")
-    scores, verdict = fitting.judge(fitted, X, y, target)
+    scores, verdict = fitting.judge(fitted, X, y, encoder)
     title = (
         f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
         f"{count_of(X.shape[1], 'input')}"
     )
-    screen.table(title, SCORE_HEADER, score_rows(scores))
+    screen.scores(title, scores)
     screen.say(verdict)
     facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
     TableModel(encoder, fitted.final, facts).save(output)
     screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
     if report is None:
+        return
+    if encoder.task == "classification":
+        screen.note(["There is no report on classes yet, so none was written."], "Warning")
         return
     try:
         from errorband.report import report as make_report

@@ -41,6 +41,7 @@ class Fitted:
     final: Any  # conditioned on all rows
     train: np.ndarray
     test: np.ndarray
+    rows_in_model: int
     notes: list[str]
     warnings: list[str]
 
@@ -151,11 +152,17 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
             ) from error
     final.fit_result_ = found.fit_result_  # how the hyperparameters were found
     told = dict.fromkeys(one_sentence(str(w.message)) for w in caught if _for_the_user(w))
-    return Fitted(judged, final, train, test, notes, list(told))
+    rows_in_model = len(searched) if final is found else len(final_rows)
+    return Fitted(judged, final, train, test, rows_in_model, notes, list(told))
 
 
 def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
-    """The same hyperparameters with other rows: nothing is searched."""
+    """The same hyperparameters with other rows: nothing is searched.
+
+    A model made of several, one for each class, has no single set of them and stays as it is.
+    """
+    if isinstance(found.kernel_, list | tuple):
+        return found
     settings = found.get_params(deep=False) | {
         "kernel": parameters.plain(found.kernel_),
         "mean": parameters.plain(found.mean_),
@@ -176,8 +183,12 @@ def _for_the_user(warning: warnings.WarningMessage) -> bool:
     return "DeprecationWarning" not in names and "FutureWarning" not in names
 
 
-def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, target: str) -> tuple[list[tuple[str, dict]], str]:
+def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder) -> tuple[list[tuple[str, dict]], str]:
     """Held-out metrics of the model and of baselines, and a verdict in words: the same as in the report."""
+    if encoder.task == "classification":
+        from errorband.cli.classes import judge_classes
+
+        return judge_classes(fitted.judged, X, y, fitted.train, fitted.test, encoder.target)
     from errorband import effects
     from errorband.report.build import calibrate
     from errorband.report.checks import verdict
@@ -189,33 +200,38 @@ def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, target: str) -> tuple[
     own = score(f"errorband {type(model).__name__}", "", y_test, predictive, y_train)
     others = baseline_scores(X_train, y_train, X_test.to_numpy(), y_test)
     sentences = verdict(
-        own, [compare(own, o) for o in others], list(calibrate(y_test, predictive).at), target, len(y_test)
+        own, [compare(own, o) for o in others], list(calibrate(y_test, predictive).at), encoder.target, len(y_test)
     )
     return [(s.name, s.values) for s in (own, *others)], " ".join(sentences)
 
 
 def facts(fitted: Fitted, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
     """What the model file remembers about the fit."""
-    result = fitted.final.fit_result_
     return {
         "data": data,
         "errorband": __version__,
         "rows": encoded.n_rows,
         "rows_used": len(encoded.X),
-        "rows_in_model": len(fitted.final._training_data.y),
+        "rows_in_model": fitted.rows_in_model,
         "rows_held_out": len(fitted.test),
         "kernel": settings.kernel_name,
         "seed": settings.seed,
-        "search": {
-            "converged": bool(result.converged),
-            "message": str(result.message),
-            "iterations": int(result.iterations),
-            "seconds": round(float(result.seconds), 3),
-        },
+        "search": _search(fitted.final.fit_result_),
         "scores": [
             {"method": name, **{k: float(v) if math.isfinite(v) else None for k, v in values.items()}}
             for name, values in scores
         ],
         "verdict": verdict,
         "notes": [*fitted.notes, *fitted.warnings],
+    }
+
+
+def _search(result: Any) -> dict | None:
+    if not hasattr(result, "converged"):
+        return None
+    return {
+        "converged": bool(result.converged),
+        "message": str(result.message),
+        "iterations": int(result.iterations),
+        "seconds": round(float(result.seconds), 3),
     }

@@ -64,7 +64,7 @@ def info(
     debug: o.Debug = False,
 ) -> None:
     """Show what a model file holds: its columns, its parts, and how well it did on held-out rows."""
-    from errorband.cli.screen import SCORE_HEADER, Screen, score_rows
+    from errorband.cli.screen import Screen
     from errorband.pipeline import TableModel
     from errorband.report.describe import describe
     from errorband.report.text import number
@@ -105,7 +105,7 @@ def info(
     screen.table("Columns", ("column", "kind", "inputs"), columns)
     if facts.get("scores"):
         scores = [(s["method"], s) for s in facts["scores"]]
-        screen.table(f"On {facts.get('rows_held_out')} held-out rows", SCORE_HEADER, score_rows(scores))
+        screen.scores(f"On {facts.get('rows_held_out')} held-out rows", scores)
         screen.say(facts.get("verdict", ""))
 
 

@@ -40,6 +40,13 @@ class Screen:
             table.add_row(*row)
         self.out.print(table, markup=False)
 
+    def scores(self, title: str, scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        """A table of held-out metrics, of numbers or of classes."""
+        if "error_rate" in scores[0][1]:
+            self.table(title, CLASS_HEADER, class_rows(scores))
+        else:
+            self.table(title, SCORE_HEADER, score_rows(scores))
+
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[str], None]]:
         """A bar on a terminal; call what it yields before each of ``total`` steps."""

@@ -58,7 +58,7 @@ class Kernel(Printable):
         return True
 
     def check_inputs(self, X: np.ndarray) -> None:
-        """Raise ValueError for (active) inputs outside the kernel's domain; by default, if its vectors do not fit them."""
+        """Raise ValueError for (active) inputs outside the kernel's domain; by default, if its vectors do not fit."""
         for e in entries(self):
             if len(e.path) == 1 and np.ndim(e.value) == 1 and len(e.value) not in (1, X.shape[1]):
                 raise ValueError(

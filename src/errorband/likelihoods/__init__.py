@@ -3,9 +3,39 @@
 A new likelihood is one file and one line in :data:`LIKELIHOODS`, which feeds the contract tests and the docs.
 """
 
-from errorband.likelihoods.base import Likelihood
+from errorband.likelihoods.base import AdditiveNoise, ClassLikelihood, Likelihood
+from errorband.likelihoods.bernoulli import Bernoulli, RobustThreshold
+from errorband.likelihoods.beta import Beta
+from errorband.likelihoods.counts import Binomial, NegativeBinomial, Poisson
+from errorband.likelihoods.double_exponential import DoubleExponential
+from errorband.likelihoods.gamma import Gamma
 from errorband.likelihoods.gaussian import Gaussian
+from errorband.likelihoods.heteroscedastic import HeteroscedasticGaussian
+from errorband.likelihoods.huber import Huber
+from errorband.likelihoods.ordinal import Ordinal
+from errorband.likelihoods.outlier_mixture import OutlierMixture
+from errorband.likelihoods.softmax import Softmax
+from errorband.likelihoods.student_t import StudentT
 
-LIKELIHOODS: dict[str, type[Likelihood]] = {cls.__name__: cls for cls in (Gaussian,)}
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    cls.__name__: cls
+    for cls in (
+        Bernoulli,
+        Beta,
+        Binomial,
+        DoubleExponential,
+        Gamma,
+        Gaussian,
+        HeteroscedasticGaussian,
+        Huber,
+        NegativeBinomial,
+        Ordinal,
+        OutlierMixture,
+        Poisson,
+        RobustThreshold,
+        Softmax,
+        StudentT,
+    )
+}
 
-__all__ = [*LIKELIHOODS, "LIKELIHOODS", "Likelihood"]
+__all__ = [*LIKELIHOODS, "LIKELIHOODS", "AdditiveNoise", "ClassLikelihood", "Likelihood"]

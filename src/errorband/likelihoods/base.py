@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
@@ -50,7 +49,7 @@ class Likelihood(Printable):
     # ------------------------------------------------------------------ what a new likelihood writes
     @abc.abstractmethod
     def log_prob(self, y: Any, f: Any) -> Any:
-        """log p(y | f) of one datum: f is a number if L = 1, else a vector of L numbers. Traceable."""
+        """Log p(y | f) of one datum: f is a number if L = 1, else a vector of L numbers. Traceable."""
 
     def defaults(self, y: np.ndarray) -> dict[str, Any]:
         """Starting values, from the targets, of the hyperparameters left at None."""
@@ -69,7 +68,7 @@ class Likelihood(Printable):
 
     # ------------------------------------------------------------------ what inference calls
     def log_tilted(self, y: Any, mean: Any, cov: Any) -> Any:
-        """log ∫ p(y | f) N(f; mean, cov) df of one datum; mean and cov are numbers if L = 1.
+        """Log ∫ p(y | f) N(f; mean, cov) df of one datum; mean and cov are numbers if L = 1.
 
         The default is adaptive quadrature (:mod:`errorband.quadrature`). EP takes first and second derivatives in the
         mean by automatic differentiation.
@@ -77,7 +76,7 @@ class Likelihood(Printable):
         return self._log_tilted_quadrature(y, mean, cov, 1.0)
 
     def log_tilted_power(self, y: Any, mean: Any, cov: Any, power: Any) -> Any:
-        """log ∫ p(y | f)^power N(f; mean, cov) df, for fractional EP."""
+        """Log ∫ p(y | f)^power N(f; mean, cov) df, for fractional EP."""
         if isinstance(power, (int, float)) and power == 1:
             return self.log_tilted(y, mean, cov)
         return self._log_tilted_quadrature(y, mean, cov, power)
@@ -104,7 +103,7 @@ class Likelihood(Printable):
         return log_integral(log_g, mean, cov, feature=self.feature(y), **rule)
 
     def _frozen(self, y: Any) -> Callable[[Any], Any]:
-        """log p(y | ·) with its hyperparameters cut off from differentiation: it places quadrature nodes."""
+        """Log p(y | ·) with its hyperparameters cut off from differentiation: it places quadrature nodes."""
         still, y = jax.lax.stop_gradient((self, y))
         return lambda f: still.log_prob(y, f)
 
@@ -185,6 +184,44 @@ class Likelihood(Printable):
     def _where_to_look(self, mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First guess of where targets are, in unbounded coordinates: at the first latent value."""
         return mean[:, 0], std if self.support == "real" else np.ones(len(std))
+
+
+class AdditiveNoise(Likelihood):
+    """y = f + ε with ε of a fixed distribution: a subclass gives that distribution's variance, cdf and draws."""
+
+    location_scale: ClassVar[bool] = True
+
+    def noise_moment(self) -> float:
+        """Var ε."""
+        raise NotImplementedError
+
+    def noise_cdf(self, r: np.ndarray) -> np.ndarray:
+        """P(ε ≤ r)."""
+        raise NotImplementedError
+
+    def noise_sample(self, size: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draws of ε."""
+        raise NotImplementedError
+
+    def predictive_moments(self, mean, variance):
+        """Variances add."""
+        return mean, variance + self.noise_moment()
+
+    def conditional_mean(self, f):
+        """The latent value."""
+        return np.asarray(f, float)
+
+    def conditional_variance(self, f):
+        """The same everywhere."""
+        return np.full(np.shape(f), self.noise_moment())
+
+    def conditional_cdf(self, y, f):
+        """Of the residual."""
+        return self.noise_cdf(np.asarray(y) - f)
+
+    def conditional_sample(self, f, rng):
+        """Latent value plus noise."""
+        return f + self.noise_sample(np.shape(f), rng)
 
 
 class ClassLikelihood(Likelihood):

@@ -9,8 +9,7 @@ import numpy as np
 from errorband.likelihoods.base import Likelihood
 from errorband.parameters import POSITIVE, GreaterThan, Real, hyperparameter
 from errorband.predictive import GaussianPredictive
-
-LOG_2PI = float(np.log(2 * np.pi))
+from errorband.special import LOG_2PI
 
 
 class Gaussian(Likelihood):
@@ -36,8 +35,8 @@ class Gaussian(Likelihood):
 
     noise_variance: Any = hyperparameter(POSITIVE)
     min_noise_variance: float = eqx.field(default=0.0, static=True)
-    n_latents: ClassVar[int] = 1
     log_concave: ClassVar[bool] = True
+    location_scale: ClassVar[bool] = True
 
     def __check_init__(self):
         if not (np.isfinite(self.min_noise_variance) and self.min_noise_variance >= 0):
@@ -48,16 +47,32 @@ class Gaussian(Likelihood):
         """The bound given at construction replaces the plain positivity."""
         return {"noise_variance": GreaterThan(float(self.min_noise_variance))}
 
-    def log_prob(self, y, f):  # noqa: D102
-        return -0.5 * ((y - f) ** 2 / self.noise_variance + jnp.log(self.noise_variance) + LOG_2PI)
+    def log_prob(self, y, f):
+        return log_normal(y, f, self.noise_variance)
 
-    def log_tilted(self, y, mean, cov):  # noqa: D102
-        total = cov + self.noise_variance
-        return -0.5 * ((y - mean) ** 2 / total + jnp.log(total) + LOG_2PI)
+    def log_tilted(self, y, mean, cov):
+        return log_normal(y, mean, cov + self.noise_variance)
 
-    def defaults(self, y):  # noqa: D102
+    def log_tilted_power(self, y, mean, cov, power):
+        """N(y; f, σ²)^p is N(y; f, σ²/p) up to a constant."""
+        return log_power_constant(self.noise_variance, power) + log_normal(y, mean, cov + self.noise_variance / power)
+
+    def expected_log_prob(self, y, mean, cov):
+        return self.log_prob(y, mean) - 0.5 * cov / self.noise_variance
+
+    def defaults(self, y):
         variance = float(np.var(y)) or 1.0
         return {"noise_variance": max(0.25 * variance, 1.5 * self.min_noise_variance)}
 
-    def predictive(self, mean, variance):  # noqa: D102
-        return GaussianPredictive(mean[:, 0], np.sqrt(variance[:, 0, 0] + float(self.noise_variance)))
+    def predictive(self, mean, cov):
+        return GaussianPredictive(mean[:, 0], np.sqrt(cov[:, 0, 0] + float(self.noise_variance)))
+
+
+def log_normal(y: Any, mean: Any, variance: Any) -> Any:
+    """Log N(y; mean, variance)."""
+    return -0.5 * ((y - mean) ** 2 / variance + jnp.log(variance) + LOG_2PI)
+
+
+def log_power_constant(variance: Any, power: Any) -> Any:
+    """Log of N(y; f, variance)^power / N(y; f, variance/power)."""
+    return 0.5 * ((1 - power) * (LOG_2PI + jnp.log(variance)) - jnp.log(power))

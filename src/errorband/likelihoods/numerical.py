@@ -46,10 +46,12 @@ class ConditionalPredictive(QuantilesFromCdf):
         found = np.sum(w * density * self.likelihood.conditional_cdf(safe[:, None], f), axis=1)
         return np.where(inside, np.clip(found, 0.0, 1.0), (y >= highest).astype(float))
 
-    def log_density(self, y):  # noqa: D102
-        return self.likelihood.log_density(self._targets(y), self.latent_mean[:, None], self.latent_std[:, None, None] ** 2)
+    def log_density(self, y):
+        return self.likelihood.log_density(
+            self._targets(y), self.latent_mean[:, None], self.latent_std[:, None, None] ** 2
+        )
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         rng = np.random.default_rng(random_state)
         f = self.latent_mean + self.latent_std * rng.standard_normal((n_samples, len(self)))
         return self.likelihood.conditional_sample(f, rng)
@@ -154,24 +156,24 @@ class TabulatedPredictive(QuantilesFromCdf):
         return np.clip(value / self._total, 0.0, 1.0)
 
     # ------------------------------------------------------------------ the contract
-    def cdf(self, y):  # noqa: D102
+    def cdf(self, y):
         y = self._targets(y)
         if self.support == "count":
             return self._table.cdf(y)
         _, inverse = TRANSFORMS[self.support]
         return self._integral(np.arcsinh((inverse(y) - self._t) / self._scale))
 
-    def log_density(self, y):  # noqa: D102
+    def log_density(self, y):
         return self._log_density(self._targets(y)[:, None])[:, 0]
 
-    def quantile(self, q):  # noqa: D102
+    def quantile(self, q):
         if self.support == "count":
             return self._table.quantile(q)
         q = check_probabilities(q)
         found = self._invert(np.broadcast_to(np.atleast_1d(q), (len(self), max(q.size, 1))))
         return found[:, 0] if q.ndim == 0 else found
 
-    def sample(self, n_samples=1, random_state=None):  # noqa: D102
+    def sample(self, n_samples=1, random_state=None):
         if self.support == "count":
             return self._table.sample(n_samples, random_state)
         rng = np.random.default_rng(random_state)

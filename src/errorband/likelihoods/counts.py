@@ -1,0 +1,148 @@
+"""Counts: Poisson, negative binomial, binomial."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln
+from scipy.special import betaincc, expit, pdtr
+
+from errorband.likelihoods.base import Likelihood, check_support
+from errorband.parameters import POSITIVE, hyperparameter
+from errorband.special import exp_linear, log_gamma_ratio
+
+MOST = 1e18  # larger means cannot be drawn as whole numbers
+
+
+def log_link_moments(mean: np.ndarray, variance: np.ndarray, linear: float, square: float) -> tuple[Any, Any]:
+    """Mean and variance of y, if E(y | f) = e^f and Var(y | f) = linear·e^f + square·e^2f: log-normal moments."""
+    with np.errstate(over="ignore"):
+        average = np.exp(mean + 0.5 * variance)
+        return average, linear * average + average**2 * (square * np.exp(variance) + np.expm1(variance))
+
+
+class Poisson(Likelihood):
+    """Counts of mean e^f: p(y | f) = exp(yf − e^f)/y!."""
+
+    log_concave: ClassVar[bool] = True
+    support: ClassVar[str] = "count"
+
+    def log_prob(self, y, f):
+        return y * f - exp_linear(f) - gammaln(y + 1.0)
+
+    def expected_log_prob(self, y, mean, cov):
+        return y * mean - exp_linear(mean + 0.5 * cov) - gammaln(y + 1.0)
+
+    def feature(self, y):
+        return jnp.log(y + 0.5), 1 / jnp.sqrt(y + 0.5)
+
+    def predictive_moments(self, mean, variance):
+        return log_link_moments(mean, variance, 1.0, 0.0)
+
+    def conditional_mean(self, f):
+        return np.exp(np.minimum(f, 700.0))
+
+    def conditional_variance(self, f):
+        return self.conditional_mean(f)
+
+    def conditional_cdf(self, y, f):
+        return pdtr(np.floor(y), self.conditional_mean(f))
+
+    def conditional_sample(self, f, rng):
+        return rng.poisson(np.minimum(self.conditional_mean(f), MOST)).astype(float)
+
+
+class NegativeBinomial(Likelihood):
+    """Counts of mean μ = e^f and variance μ + dispersion·μ²: a Poisson whose rate varies. With r = 1/dispersion,
+
+        p(y | f) = Γ(y + r)/(Γ(r) y!) · (μ/(μ + r))^y (r/(μ + r))^r.
+
+    Parameters
+    ----------
+    dispersion : float, Parameter or None
+        0 would be Poisson. None starts the search from the variance of the counts.
+    """
+
+    dispersion: Any = hyperparameter(POSITIVE, ndim=0)
+    log_concave: ClassVar[bool] = True
+    support: ClassVar[str] = "count"
+
+    def log_prob(self, y, f):
+        r, x = 1 / self.dispersion, f + jnp.log(self.dispersion)  # x = log(μ/r)
+        return log_gamma_ratio(r, y) - gammaln(y + 1.0) + y * x - (y + r) * jax.nn.softplus(x)
+
+    def feature(self, y):
+        return jnp.log(y + 0.5), jnp.sqrt(1 / (y + 0.5) + self.dispersion)
+
+    def defaults(self, y):
+        mean = float(np.mean(y)) or 1.0
+        return {"dispersion": np.clip(0.5 * (np.var(y) - mean) / mean**2, 0.05, 5.0)}
+
+    def predictive_moments(self, mean, variance):
+        return log_link_moments(mean, variance, 1.0, float(self.dispersion))
+
+    def conditional_mean(self, f):
+        return np.exp(np.minimum(f, 350.0))
+
+    def conditional_variance(self, f):
+        mu = self.conditional_mean(f)
+        return mu + float(self.dispersion) * mu**2
+
+    def conditional_cdf(self, y, f):
+        x = np.asarray(f) + np.log(float(self.dispersion))
+        return betaincc(np.floor(y) + 1, 1 / float(self.dispersion), expit(x))
+
+    def conditional_sample(self, f, rng):
+        a = float(self.dispersion)
+        rate = rng.gamma(1 / a, 1.0, np.shape(f)) * a * self.conditional_mean(f)
+        return rng.poisson(np.minimum(rate, MOST)).astype(float)
+
+
+class Binomial(Likelihood):
+    """Successes in ``n_trials`` trials, each of probability 1/(1 + e^−f).
+
+    Parameters
+    ----------
+    n_trials : int
+        Trials behind each count.
+    """
+
+    n_trials: int = eqx.field(static=True)
+    log_concave: ClassVar[bool] = True
+    support: ClassVar[str] = "count"
+
+    def __check_init__(self):
+        n = self.n_trials
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise ValueError(f"n_trials={n!r} of Binomial must be a whole number, one or more.")
+
+    @property
+    def upper(self) -> float:
+        return float(self.n_trials)
+
+    def check_targets(self, y):
+        check_support(y, "count", "Binomial", self.upper)
+
+    def log_prob(self, y, f):
+        n = self.n_trials
+        ways = gammaln(n + 1.0) - gammaln(y + 1.0) - gammaln(n - y + 1.0)
+        return ways - y * jax.nn.softplus(-f) - (n - y) * jax.nn.softplus(f)
+
+    def feature(self, y):
+        above, below = y + 0.5, self.n_trials - y + 0.5
+        return jnp.log(above / below), jnp.sqrt(1 / above + 1 / below)
+
+    def conditional_mean(self, f):
+        return self.n_trials * expit(f)
+
+    def conditional_variance(self, f):
+        return self.n_trials * expit(f) * expit(-np.asarray(f))
+
+    def conditional_cdf(self, y, f):
+        y = np.floor(y)
+        return np.where(y >= self.n_trials, 1.0, betaincc(y + 1, np.maximum(self.n_trials - y, 0.5), expit(f)))
+
+    def conditional_sample(self, f, rng):
+        return rng.binomial(self.n_trials, expit(f)).astype(float)

@@ -1,0 +1,86 @@
+"""Gaussian noise whose variance is a latent function too."""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import ndtr
+
+from errorband.likelihoods.base import Likelihood
+from errorband.likelihoods.gaussian import log_normal, log_power_constant
+from errorband.parameters import POSITIVE, hyperparameter
+from errorband.predictive import GaussianMixturePredictive
+from errorband.quadrature import gauss_hermite, log_integral
+from errorband.special import LOG_2PI, exp_linear
+
+
+class HeteroscedasticGaussian(Likelihood):
+    """y ~ N(f₁, noise_variance·exp(f₂)): the second latent function is the log of the relative noise variance.
+
+    Integrals are exact in f₁: given f₂ it is normal, f₁ | f₂ ~ N(m₁ + c(f₂ − m₂), v₁ − c²v₂), c = v₁₂/v₂, hence
+
+        ∫∫ p(y | f) N(f; m, V) df = ∫ N(y; m₁ + c(f₂ − m₂), v₁ − c²v₂ + noise_variance·exp(f₂)) N(f₂; m₂, v₂) df₂,
+
+    one dimension of quadrature.
+
+    Parameters
+    ----------
+    noise_variance : float, Parameter or None
+        Variance where f₂ = 0, the prior's mean. None starts the search at a quarter of the variance of the targets.
+    """
+
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    n_latents: ClassVar[int] = 2
+    location_scale: ClassVar[bool] = True
+
+    def log_prob(self, y, f):
+        log_variance = f[1] + jnp.log(self.noise_variance)
+        return -0.5 * ((y - f[0]) ** 2 * exp_linear(-log_variance) + log_variance + LOG_2PI)
+
+    def _log_tilted_quadrature(self, y, mean, cov, power):
+        def log_g_of(likelihood, y, mean, cov, power):
+            slope = cov[0, 1] / cov[1, 1]
+            rest = cov[0, 0] - slope * cov[0, 1]
+
+            def log_g(f):
+                noise = likelihood.noise_variance * exp_linear(f)
+                at = mean[0] + slope * (f - mean[1])
+                return log_power_constant(noise, power) + log_normal(y, at, rest + noise / power)
+
+            return log_g
+
+        arguments = (self, y, mean, cov, power)
+        frozen = log_g_of(*jax.lax.stop_gradient(arguments))
+        return log_integral(log_g_of(*arguments), mean[1], cov[1, 1], frozen=frozen, concave=False)
+
+    def expected_log_prob(self, y, mean, cov):
+        """E exp(−f₂)(y − f₁)²: weighting by exp(−f₂) moves the mean of f₁ by −v₁₂."""
+        log_variance = mean[1] + jnp.log(self.noise_variance)
+        square = (y - mean[0] + cov[0, 1]) ** 2 + cov[0, 0]
+        return -0.5 * (square * exp_linear(0.5 * cov[1, 1] - log_variance) + log_variance + LOG_2PI)
+
+    def defaults(self, y):
+        return {"noise_variance": 0.25 * (float(np.var(y)) or 1.0)}
+
+    def predictive(self, mean, cov):
+        """A mixture of normals, one for each node of the log variance."""
+        nodes, log_weights = gauss_hermite(64)
+        s = np.sqrt(np.maximum(cov[:, 1, 1], 1e-20))[:, None]
+        means = mean[:, :1] + cov[:, :1, 1] / s * nodes[:, 0]
+        rest = np.maximum(cov[:, :1, 0] - (cov[:, :1, 1] / s) ** 2, 0.0)
+        variances = rest + self.conditional_variance(np.stack([means, mean[:, 1:] + s * nodes[:, 0]], axis=-1))
+        return GaussianMixturePredictive(np.exp(log_weights), means, np.sqrt(variances))
+
+    def conditional_mean(self, f):
+        return np.asarray(f, float)[..., 0]
+
+    def conditional_variance(self, f):
+        return float(self.noise_variance) * np.exp(np.asarray(f, float)[..., 1])
+
+    def conditional_cdf(self, y, f):
+        return ndtr((y - self.conditional_mean(f)) / np.sqrt(self.conditional_variance(f)))
+
+    def conditional_sample(self, f, rng):
+        mean = self.conditional_mean(f)
+        return mean + np.sqrt(self.conditional_variance(f)) * rng.standard_normal(mean.shape)

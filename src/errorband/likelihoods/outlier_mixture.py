@@ -1,0 +1,76 @@
+"""Two kinds of Gaussian noise: regular data and outliers."""
+
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import expit
+
+from errorband.likelihoods.base import Likelihood, robust_scale
+from errorband.likelihoods.gaussian import log_normal
+from errorband.parameters import POSITIVE, GreaterThan, Interval, hyperparameter
+from errorband.predictive import GaussianMixturePredictive
+
+
+class OutlierMixture(Likelihood):
+    """p(y | f) = (1 − e) N(y; f, σ²) + e N(y; f, rσ²), r > 1 (L4 of the notes, eq. 3.1 of the thesis there).
+
+    Integrated over N(f; m, v) it is the same with v added to both variances (§2.3). Not log-concave.
+
+    Parameters
+    ----------
+    noise_variance : float, Parameter or None
+        σ², of regular data.
+    variance_ratio : float, Parameter or None
+        r > 1: how many times larger the variance of outliers is. None starts the search at 100.
+    outlier_fraction : float, Parameter or None
+        e, in (0, ½). None starts at 0.05.
+    """
+
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
+    outlier_fraction: Any = hyperparameter(Interval(0.0, 0.5), ndim=0)
+    location_scale: ClassVar[bool] = True
+
+    @property
+    def outlier_variance(self) -> Any:
+        """Variance of outliers, rσ²."""
+        return self.noise_variance * self.variance_ratio
+
+    def log_prob(self, y, f):
+        return self.log_tilted(y, f, 0.0)
+
+    def log_tilted(self, y, mean, cov):
+        regular = jnp.log1p(-self.outlier_fraction) + log_normal(y, mean, cov + self.noise_variance)
+        outlier = jnp.log(self.outlier_fraction) + log_normal(y, mean, cov + self.outlier_variance)
+        return jnp.logaddexp(regular, outlier)
+
+    def feature(self, y):
+        return y, jnp.sqrt(self.noise_variance)
+
+    def defaults(self, y):
+        return {"noise_variance": robust_scale(y) ** 2, "variance_ratio": 100.0, "outlier_fraction": 0.05}
+
+    def predictive(self, mean, cov):
+        variances = self._variances(cov[:, 0, 0])
+        return GaussianMixturePredictive(self._weights(), mean, np.sqrt(variances))
+
+    def outlier_probability(self, y: Any, mean: Any, variance: Any) -> np.ndarray:
+        """P(outlier | y), given the latent mean and variance (n,) predicted without y (its cavity).
+
+        Examples
+        --------
+        >>> OutlierMixture(0.01, 100.0, 0.05).outlier_probability([0.1, 1.0], [0.0, 0.0], [0.01, 0.01]).round(3)
+        array([0.009, 1.   ])
+        """
+        variances = self._variances(np.asarray(variance, float))
+        r = (np.asarray(y, float) - np.asarray(mean, float))[:, None]
+        log_p = np.log(self._weights()) - 0.5 * (r**2 / variances + np.log(variances))
+        return expit(log_p[:, 1] - log_p[:, 0])
+
+    def _weights(self) -> np.ndarray:
+        e = float(self.outlier_fraction)
+        return np.array([1 - e, e])
+
+    def _variances(self, latent: np.ndarray) -> np.ndarray:
+        return latent[:, None] + float(self.noise_variance) * np.array([1.0, float(self.variance_ratio)])

@@ -1,0 +1,97 @@
+"""Several classes: the softmax of as many latent functions."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
+from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
+
+
+class Softmax(ClassLikelihood):
+    """Classes y = 0 … C − 1: p(y | f) = exp(f_y)/Σ_c exp(f_c) (S22, C20 of the notes; Rasmussen & Williams, eq. 3.34).
+
+    Parameters
+    ----------
+    n_classes : int
+        C, two or more; also the number of latent functions.
+
+    Notes
+    -----
+    Only the C − 1 differences g_c = f_c − f_y matter: p = 1/(1 + Σ exp(g_c)). Integrals are taken over those: one- and
+    two-dimensional ones for two and three classes, to high accuracy; quasi-Monte-Carlo for more than four.
+    """
+
+    n_classes: int = eqx.field(static=True)
+    log_concave: ClassVar[bool] = True
+
+    def __check_init__(self):
+        check_n_classes(self)
+
+    @property
+    def n_latents(self) -> int:
+        return self.n_classes
+
+    @property
+    def class_values(self) -> np.ndarray:
+        return np.arange(float(self.n_classes))
+
+    def log_prob(self, y, f):
+        return f[jnp.asarray(y, int)] - jax.nn.logsumexp(f)
+
+    def expected_log_prob(self, y, mean, cov):
+        mean, cov = self._differences(y, mean, cov)
+        if self.n_classes == 2:
+            rule: dict[str, Any] = {"frozen": _log_logistic, "concave": True, "feature": (0.0 * y, 2.0)}
+            return expectation(_log_logistic, mean[0], cov[0, 0], **rule)
+        return expectation_nd(_log_softmax, mean, cov)
+
+    def _log_tilted_quadrature(self, y, mean, cov, power):
+        mean, cov = self._differences(y, mean, cov)
+        if self.n_classes == 2:
+            rule: dict[str, Any] = {"concave": True, "feature": (0.0 * y, 2.0)}
+            log_g = lambda g: power * _log_logistic(g)  # noqa: E731
+            return log_integral(log_g, mean[0], cov[0, 0], frozen=log_g, **rule)
+        log_g = lambda g: power * _log_softmax(g)  # noqa: E731
+        return log_integral_nd(log_g, mean, cov, frozen=log_g, concave=True)
+
+    def _differences(self, y: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
+        """Moments of f_c − f_y for the other classes c."""
+        C, y = self.n_classes, jnp.asarray(y, int)
+        A = jnp.eye(C)[(y + 1 + jnp.arange(C - 1)) % C] - jnp.eye(C)[y]
+        return A @ mean, A @ cov @ A.T
+
+    def class_probabilities(self, mean, cov):
+        if self.n_classes <= 4:
+            return super().class_probabilities(mean, cov)
+        return in_rows(_averaged_softmax, self, *floored(mean, cov))
+
+
+def check_n_classes(likelihood: Any) -> None:
+    """Two classes or more."""
+    n = likelihood.n_classes
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
+        raise ValueError(f"n_classes={n!r} of {type(likelihood).__name__} must be a whole number, two or more.")
+
+
+def _log_logistic(g: Any) -> Any:
+    return -jax.nn.softplus(g)
+
+
+def _log_softmax(g: Any) -> Any:
+    return -jax.nn.logsumexp(jnp.append(g, 0.0))
+
+
+@jax.jit
+def _averaged_softmax(likelihood: Softmax, mean: Any, cov: Any) -> Any:
+    points, _ = quasi_monte_carlo(likelihood.n_classes)
+
+    def one(row):
+        m, V = row
+        root = jnp.linalg.cholesky(V + 1e-13 * jnp.trace(V) * jnp.eye(len(m)))
+        return jnp.mean(jax.nn.softmax(m + points @ root.T), axis=0)
+
+    return jax.lax.map(one, (mean, cov), batch_size=64)

@@ -1,0 +1,51 @@
+"""Student-t noise."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import stdtr
+
+from errorband.likelihoods.base import AdditiveNoise, robust_scale
+from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
+from errorband.special import log_gamma_ratio
+
+
+class StudentT(AdditiveNoise):
+    """y = f + scale·t, t of a Student distribution: outliers are all but ignored (L5, S37 of the notes).
+
+        p(y | f) = Γ((ν+1)/2) / (Γ(ν/2) √(πν) scale) · (1 + (y − f)²/(ν scale²))^(−(ν+1)/2)
+
+    Not log-concave: far from f, a datum pulls less the further it is.
+
+    Parameters
+    ----------
+    df : float, Parameter or None
+        ν > 1, the degrees of freedom. None starts the search at 4. Up to 2 the variance of the noise is infinite.
+    scale : float, Parameter or None
+        None starts at half the spread of the bulk of the targets.
+    """
+
+    df: Any = hyperparameter(GreaterThan(1.0), ndim=0)
+    scale: Any = hyperparameter(POSITIVE, ndim=0)
+
+    def log_prob(self, y, f):
+        nu, z = self.df, (y - f) / self.scale
+        constant = log_gamma_ratio(0.5 * nu, 0.5) - 0.5 * jnp.log(jnp.pi * nu) - jnp.log(self.scale)
+        return constant - 0.5 * (nu + 1) * jnp.log1p(z**2 / nu)
+
+    def feature(self, y):
+        return y, self.scale
+
+    def defaults(self, y):
+        return {"df": 4.0, "scale": robust_scale(y)}
+
+    def noise_moment(self):
+        nu = float(self.df)
+        return float(self.scale) ** 2 * nu / (nu - 2) if nu > 2 else np.inf
+
+    def noise_cdf(self, r):
+        return stdtr(float(self.df), r / float(self.scale))
+
+    def noise_sample(self, size, rng):
+        return float(self.scale) * rng.standard_t(float(self.df), size)

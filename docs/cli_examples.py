@@ -82,7 +82,7 @@ old file.""",
         [
             "errorband fit houses.csv --target prize",
             "errorband predict houses.csv new.csv",
-            "errorband fit houses.csv --target price --kernel matern23",
+            "errorband fit houses.csv --target price --kernel mattern32",
         ],
     ),
 ]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import errorband
-from errorband import GPRegressor, LBFGS, Parameter, means
+from errorband import LBFGS, GPRegressor, Parameter, means
 from errorband.kernels import KERNELS, Diffusion, Kernel, Matern, Projection, SquaredExponential
 from errorband.persistence import ModelFileError
 from errorband.priors import LogNormal
@@ -64,7 +64,9 @@ def test_arrays_of_a_kernel_and_feature_names_come_along(tmp_path):
 
 
 def test_loads_in_another_process(path, model, data):
-    code = "import sys, errorband, numpy as np; print(repr(float(errorband.load(sys.argv[1]).predict([[0.1, 0.2]])[0])))"
+    code = (
+        "import sys, errorband, numpy as np; print(repr(float(errorband.load(sys.argv[1]).predict([[0.1, 0.2]])[0])))"
+    )
     out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert float(out.stdout) == model.predict([[0.1, 0.2]])[0]
 
@@ -167,3 +169,19 @@ def test_an_interrupted_save_keeps_the_old_file(path, model, monkeypatch):
 
 def test_every_kernel_in_the_registry_is_a_kernel():
     assert all(issubclass(cls, Kernel) for cls in KERNELS.values())
+
+
+def test_a_document_goes_with_the_estimator(tmp_path):
+    from errorband.persistence import ModelFileError, load_with_table, save
+
+    model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5])
+    path = tmp_path / "model.eb"
+    save(model, path, table={"level": 0.1, "name": "ä"})
+    assert load_with_table(path)[1] == {"level": 0.1, "name": "ä"}
+    assert isinstance(errorband.load(path), GPRegressor)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'"level": 0.1', b'"level": 0.2'))
+    with pytest.raises(ModelFileError):
+        load_with_table(path)
+    model.save(path)
+    assert load_with_table(path)[1] is None

@@ -35,4 +35,4 @@ def __dir__() -> list[str]:
     return sorted([*_WHERE, *_MODULES, "__version__"])
 
 
-__all__ = ["LBFGS", "GPRegressor", "Parameter", "load"]  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LBFGS", "GPRegressor", "Parameter", "load"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -45,9 +45,9 @@ def kernel_named(text: str) -> Kernel:
     --------
     >>> type(kernel_named("se+linear")).__name__
     'Sum'
-    >>> kernel_named("matern23")
+    >>> kernel_named("mattern32")
     Traceback (most recent call last):
-    ValueError: There is no kernel 'matern23' (closest: 'matern32'), so choose from se, ... or join some with +.
+    ValueError: There is no kernel 'mattern32' (closest: 'matern32'), so choose from se, ... or join some with +.
     """
     parts = []
     for name in (part.strip().lower() for part in text.split("+")):

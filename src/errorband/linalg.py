@@ -33,7 +33,7 @@ class Cholesky(NamedTuple):
 
     @property
     def log_det(self) -> float:
-        """log |A|."""
+        """Log |A|."""
         return 2.0 * float(np.sum(np.log(np.diagonal(self.factor))))
 
 

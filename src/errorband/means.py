@@ -7,7 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.parameters import REAL, Printable, hyperparameter, replace_values
+from errorband.numerics import in_double_precision
+from errorband.parameters import REAL, Printable, fill, hyperparameter, replace_values
 
 
 class Mean(Printable):
@@ -16,7 +17,7 @@ class Mean(Printable):
     Parameters
     ----------
     coefficients : array or None
-        Starting value of β; None starts at zero.
+        Starting value of β; None starts at the least-squares fit.
     marginalize : bool
         Integrate β out under a flat prior (the restricted likelihood) instead of learning a value: its uncertainty is
         then part of the error bands. Gaussian likelihood with exact inference only.
@@ -34,34 +35,33 @@ class Mean(Printable):
         H = self.basis(X)
         return jnp.zeros(X.shape[0]) if self.marginalize or H.shape[1] == 0 else H @ self.coefficients
 
-    def initialised(self, X: np.ndarray) -> "Mean":
-        """Copy with β set."""
-        size = self.basis(X[:1]).shape[1]
-        if self.marginalize or size == 0:
+    @in_double_precision
+    def initialised(self, X: np.ndarray, y: np.ndarray) -> "Mean":
+        """Copy with β set: as given, else by least squares."""
+        H = np.asarray(self.basis(X))
+        if self.marginalize or H.shape[1] == 0:
             return replace_values(self, {("coefficients",): np.zeros(0)})
-        if self.coefficients is None:
-            return replace_values(self, {("coefficients",): np.zeros(size)})
-        return self
+        return fill(self, {"coefficients": np.linalg.lstsq(H, y, rcond=None)[0]})
 
 
 class Zero(Mean):
     """m(x) = 0."""
 
-    def basis(self, X):  # noqa: D102
+    def basis(self, X):
         return jnp.zeros((X.shape[0], 0))
 
 
 class Constant(Mean):
     """m(x) = β."""
 
-    def basis(self, X):  # noqa: D102
+    def basis(self, X):
         return jnp.ones((X.shape[0], 1))
 
 
 class Linear(Mean):
-    """m(x) = β₀ + β₁x₁ + …"""
+    """m(x) = β₀ + β₁x₁ + … + β_D x_D."""
 
-    def basis(self, X):  # noqa: D102
+    def basis(self, X):
         return jnp.concatenate([jnp.ones((X.shape[0], 1)), X], axis=1)
 
 

@@ -24,7 +24,9 @@ class Model(Printable):
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
         L = self.likelihood.n_latents
-        mean = jnp.zeros((X.shape[0], L)).at[:, 0].set(self.mean.evaluate(X)) if L > 1 else self.mean.evaluate(X)[:, None]
+        mean = (
+            jnp.zeros((X.shape[0], L)).at[:, 0].set(self.mean.evaluate(X)) if L > 1 else self.mean.evaluate(X)[:, None]
+        )
         return PriorAtData(self.approximation.structure(self.kernel, X, L), self.likelihood, mean)
 
 

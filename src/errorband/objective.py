@@ -1,7 +1,7 @@
 """From a vector of hyperparameters to the log evidence and its gradient, for every model.
 
-    theta ──unpack──▶ model ──prior──▶ numbers at the data ──inference──▶ log evidence
-                 (JAX, differentiated)                    (hand-arranged, any way it likes)
+theta ──unpack──▶ model ──prior──▶ numbers at the data ──inference──▶ log evidence
+(JAX, differentiated)                    (hand-arranged, any way it likes)
 """
 
 import dataclasses

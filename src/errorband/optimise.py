@@ -1,4 +1,4 @@
-"""The one adaptor to an optimiser: SciPy's L-BFGS-B with restarts, a progress bar and a result that says how it went."""
+"""The one adaptor to an optimiser: SciPy's L-BFGS-B with restarts, progress, and a result that says how it went."""
 
 import contextlib
 import dataclasses
@@ -196,7 +196,7 @@ def warn_if_not_converged(result: FitResult) -> None:
             f"The search for hyperparameters did not converge: {result.message} Largest gradient entry "
             f"{result.gradient_norm:.2g}. See fit_result_.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 

@@ -59,7 +59,7 @@ class DensePosterior(Posterior):
     jitter: float
 
     @in_double_precision
-    def marginals(self, X, variance=True):  # noqa: D102
+    def marginals(self, X, variance=True):
         n = len(X)
         chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * padded_size(len(self.X)))))
         means, variances = np.empty(n), np.empty(n)
@@ -75,7 +75,7 @@ class DensePosterior(Posterior):
         return means[:, None], variances[:, None, None] if variance else None
 
     @in_double_precision
-    def joint(self, X):  # noqa: D102
+    def joint(self, X):
         size = padded_size(len(X))
         mean, cross, h = self._cross(X, size)
         v, r = self._whiten(cross, h)

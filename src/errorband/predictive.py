@@ -1,7 +1,8 @@
 """Predictive distributions: what ``predictive(X)`` returns. Plain NumPy.
 
-Each class is one way of knowing a distribution: as a normal, as a mixture of normals, as probabilities of a few values.
-Those known through a likelihood's conditionals, or by their density only, are in :mod:`errorband.likelihoods.numerical`.
+Each class is one way of knowing a distribution: as a normal, as a mixture of normals, as probabilities of a few
+values. Those known by a likelihood's conditionals, or by the density only, are in
+:mod:`errorband.likelihoods.numerical`.
 """
 
 import abc

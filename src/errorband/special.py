@@ -1,6 +1,6 @@
 """Functions of the normal and gamma distributions that stay accurate far in the tails, with derivatives of any order.
 
-The three of the normal distribution are each other's derivatives, so automatic differentiation never forms a quotient of
+Those of the normal distribution are each other's derivatives, so automatic differentiation never forms a quotient of
 two numbers that have both underflown:
 
     log Φ' = h,    h' = −h e,    e' = 1 − h e,    (log Φ + x²/2)' = e,    h = φ/Φ,  e = h + x.
@@ -19,7 +19,7 @@ ROOT_HALF, ROOT_2_OVER_PI = float(np.sqrt(0.5)), float(np.sqrt(2 / np.pi))
 _TAIL = 100.0  # beyond it, h + x is read off its asymptotic series
 
 
-# ------------------------------------------------------------------------------------------------ the normal distribution
+# ---------------------------------------------------------------------------------------------- normal distribution
 @functools.cache
 def _erfcx_series() -> np.ndarray:
     """Chebyshev coefficients of (1 + 2x)·erfcx(x) in (x − 3.75)/(x + 3.75), x ≥ 0 (Shepherd & Laframboise 1981)."""

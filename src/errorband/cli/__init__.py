@@ -1,5 +1,7 @@
 """The command-line tool. Start-up imports nothing heavy: the commands import what they need."""
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -43,13 +45,24 @@ def _root(
     """Predictions with error bands you can trust."""
 
 
-app.command(epilog=fit.EXAMPLES)(fit.fit)
-app.command(epilog=predict.PREDICT_EXAMPLES)(predict.predict)
-app.command(epilog=predict.INFO_EXAMPLES)(predict.info)
-app.command(epilog=compare.EXAMPLES)(compare.compare)
-app.command(epilog=demo.EXAMPLES)(demo.demo)
+def _unwrapped(text: str) -> str:
+    """Paragraphs on one line each, for the terminal to break."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+for _command, _examples in (
+    (fit.fit, fit.EXAMPLES),
+    (predict.predict, predict.PREDICT_EXAMPLES),
+    (predict.info, predict.INFO_EXAMPLES),
+    (compare.compare, compare.EXAMPLES),
+    (demo.demo, demo.EXAMPLES),
+):
+    app.command(help=_unwrapped(_command.__doc__ or ""), epilog=_examples)(_command)
 
 
 def main() -> None:
     """Entry point of the ``errorband`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and nothing fails
     app()

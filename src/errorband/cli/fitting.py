@@ -151,7 +151,7 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
     final.fit_result_ = found.fit_result_  # how the hyperparameters were found
-    told = dict.fromkeys(one_sentence(str(w.message)) for w in caught if _for_the_user(w))
+    told = dict.fromkeys(_told(w) for w in caught if _for_the_user(w))
     rows_in_model = len(searched) if final is found else len(final_rows)
     return Fitted(judged, final, train, test, rows_in_model, notes, list(told))
 
@@ -181,6 +181,13 @@ def _subset(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray
 def _for_the_user(warning: warnings.WarningMessage) -> bool:
     names = {cls.__name__ for cls in warning.category.__mro__}
     return "DeprecationWarning" not in names and "FutureWarning" not in names
+
+
+def _told(warning: warnings.WarningMessage) -> str:
+    text = one_sentence(str(warning.message))
+    if "did not converge" not in text:
+        return text
+    return text.replace("; see fit_result_", "").rstrip(".") + "; a larger --time-budget may help."
 
 
 def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder) -> tuple[list[tuple[str, dict]], str]:

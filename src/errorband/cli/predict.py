@@ -102,7 +102,7 @@ def info(
     width = max(map(len, lines))
     for name, text in lines.items():
         screen.say(f"{name:<{width}}  {text}")
-    screen.table("Columns", ("column", "kind", "inputs"), columns)
+    screen.table("Columns", ("column", "kind", "inputs"), columns, words=True)
     if facts.get("scores"):
         scores = [(s["method"], s) for s in facts["scores"]]
         screen.scores(f"On {facts.get('rows_held_out')} held-out rows", scores)

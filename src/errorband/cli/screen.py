@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from errorband.report.text import number, percent
 
@@ -16,7 +17,8 @@ class Screen:
 
     def __init__(self, quiet: bool = False):
         self.quiet = quiet
-        self.out, self.err = Console(highlight=False), Console(stderr=True, highlight=False)
+        self.out = Console(highlight=False, emoji=False)
+        self.err = Console(highlight=False, emoji=False, stderr=True)
 
     def say(self, text: str) -> None:
         """A line of the result."""
@@ -28,17 +30,17 @@ class Screen:
         for note in () if self.quiet else notes:
             self.err.print(f"{kind}: {note}", markup=False, soft_wrap=True, style="yellow" if kind != "Note" else None)
 
-    def table(self, title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table of results: the first column to the left, the others to the right."""
+    def table(self, title: str, header: Sequence[str], rows: Iterable[Sequence[str]], words: bool = False) -> None:
+        """A table of results: the first column to the left, the others to the right unless they are words."""
         if self.quiet:
             return
-        table = Table(title=title, title_justify="left")
+        table = Table(title=Text(title, style="bold"), title_justify="left")
         table.add_column(header[0])
         for name in header[1:]:
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="left" if words else "right")
         for row in rows:
-            table.add_row(*row)
-        self.out.print(table, markup=False)
+            table.add_row(*map(Text, row))  # as text: names of columns may look like markup
+        self.out.print(table)
 
     def scores(self, title: str, scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
         """A table of held-out metrics, of numbers or of classes."""

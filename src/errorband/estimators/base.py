@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -12,7 +13,7 @@ from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, Approximation, Exact
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import INFERENCES, Inference, TrainingData
+from errorband.inference import EP, INFERENCES, Inference, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Likelihood
@@ -55,12 +56,14 @@ class GaussianProcess(BaseEstimator):
         self.jitter_ = float(self.posterior_.jitter)
         self.scaling_ = scaling
         self._training_data = objective.data
+        if not found.status.converged:
+            warnings.warn(f"{found.status.message} See inference_status_.", ConvergenceWarning, stacklevel=4)
         if self.jitter_ > 0:
             warnings.warn(
                 f"The covariance was not positive definite; {self.jitter_:.2g} was added to its diagonal (jitter_). "
                 "Duplicate rows without noise are a common cause.",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _objective(
@@ -85,13 +88,15 @@ class GaussianProcess(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         kernel = self._kernel().with_columns(None if names is None else list(names), data.X.shape[1])
         kernel.check(data.X)
-        kernel = kernel.initialised(data.X, float(np.var(data.y)) or 1.0)
         likelihood = self._likelihood()
         likelihood.check_targets(data.y)
+        # Where latent values are not in the units of the targets (a log rate, a logit), one is a typical variance.
+        y_variance = float(np.var(data.y)) if likelihood.location_scale else 1.0
+        kernel = kernel.initialised(data.X, y_variance or 1.0)
         model = Model(
             kernel,
             likelihood.initialised(data.y),
-            as_mean(self.mean).initialised(data.X),
+            as_mean(self.mean).initialised(data.X, data.y if likelihood.location_scale else np.zeros(len(data.y))),
             self._approximation(len(data.y)),
         )
         parameters.check(model)
@@ -139,11 +144,15 @@ class GaussianProcess(BaseEstimator):
     def _inference(self, model: Model) -> Inference:
         if isinstance(self.inference, Inference):
             return self.inference
-        if self.inference in ("auto", "exact"):
-            return ExactInference()
+        if self.inference == "auto":
+            exact = ExactInference()
+            return exact if exact.applies(model) else EP()
+        named = {name.lower(): rule for name, rule in INFERENCES.items()}
+        if self.inference in named:
+            return named[self.inference]()
         raise ValueError(
-            f"inference={self.inference!r}: choose 'auto', 'exact' or one of errorband.inference: "
-            f"{', '.join(INFERENCES)}."
+            f"inference={self.inference!r}: choose 'auto', {', '.join(map(repr, named))}, or an object of "
+            "errorband.inference."
         )
 
     def _optimizer(self) -> LBFGS | None:

@@ -11,9 +11,9 @@ from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.linalg import cholesky
+from errorband.model import Model
 from errorband.numerics import double_precision
 from errorband.objective import EvidenceObjective
-from errorband.parameters import plain
 from errorband.predictive import GaussianPredictive, Predictive
 
 # Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
@@ -37,8 +37,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How targets scatter around the function. Default: Gaussian noise of learned variance.
     approximation : "auto", "exact" or Approximation
         How the prior covariance is kept.
-    inference : "auto", "exact" or Inference
-        How the posterior is found.
+    inference : "auto", "exact", "laplace", "ep", "kl" or Inference
+        How the posterior is found. "auto": exactly for Gaussian noise, by EP otherwise.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -133,7 +133,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                     f"{noise_variance.shape}."
                 )
         kernel = self._kernel().with_columns(getattr(self, "feature_names_in_", None), X.shape[1])
-        scaling = Scaling.standardise(X, y, kernel) if self.normalize else Scaling.identity(X.shape[1])
+        if not self.normalize:
+            scaling = Scaling.identity(X.shape[1])
+        else:  # counts, shares and the like mean what they are: only additive noise lets targets be rescaled
+            scaling = Scaling.standardise(X, y if self._likelihood().location_scale else None, kernel)
         return X, y, noise_variance, scaling
 
     def _likelihood(self) -> Likelihood:
@@ -162,7 +165,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if return_cov:
             mean, cov = self._joint(scaled)
             if not latent:
-                cov = cov + np.diag(self._noise(len(cov)))
+                predictive = self.likelihood_.predictive(mean[:, None], np.diagonal(cov)[:, None, None])
+                if not self.likelihood_.location_scale:
+                    raise ValueError("The joint covariance is offered for additive noise; ask with latent=True.")
+                cov = cov + np.diag(predictive.variance - np.diagonal(cov))
             return scale * mean + shift, scale**2 * cov
         if not return_std:
             return scale * self._point_prediction(scaled, latent) + shift
@@ -193,9 +199,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return self.posterior_.marginals(scaled, variance=False)[0][:, 0]
         return self._predictive(scaled, latent).mean
 
-    def _noise(self, n: int) -> np.ndarray:
-        return np.full(n, float(self.likelihood_.noise_variance))
-
     def _joint(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if len(scaled) > MAX_JOINT_ROWS:
             raise ValueError(
@@ -222,24 +225,23 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         root = np.tril(cholesky(cov).factor)
         draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
         if not latent:
-            draws = draws + rng.standard_normal(draws.shape) * np.sqrt(self._noise(len(mean)))
+            draws = self.likelihood_.conditional_sample(draws, rng)
         return self.scaling_.y_scale * draws + self.scaling_.y_shift
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> "LeaveOneOut":
-        """Predict each training target from all the others, in closed form at the fitted hyperparameters."""
+        """Predict each training target from all the others, at the fitted hyperparameters.
+
+        In closed form with exact inference; from the cavities of the sites with Laplace and EP.
+        """
         check_is_fitted(self)
         data = self._training_data
-        objective = EvidenceObjective(self._fitted_model(), self.inference_, data)
+        model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
+        objective = EvidenceObjective(model, self.inference_, data)
         _, prior = objective.at(objective.theta0)
-        mean, variance = self.inference_.leave_one_out(prior, data, objective.basis)
+        predictive = self.inference_.leave_one_out(prior, data, objective.basis)
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
-        return LeaveOneOut(GaussianPredictive(mean, np.sqrt(variance)).rescaled(scale, shift), scale * data.y + shift)
-
-    def _fitted_model(self):
-        from errorband.model import Model
-
-        return plain(Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_))
+        return LeaveOneOut(predictive.rescaled(scale, shift), scale * data.y + shift)
 
 
 class LeaveOneOut:

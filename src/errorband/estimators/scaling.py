@@ -22,10 +22,12 @@ class Scaling:
         return cls(np.zeros(n_features), np.ones(n_features), 0.0, 1.0)
 
     @classmethod
-    def standardise(cls, X: np.ndarray, y: np.ndarray, kernel: Kernel) -> "Scaling":
-        """From the training data; columns a kernel reads as labels stay as they are."""
+    def standardise(cls, X: np.ndarray, y: np.ndarray | None, kernel: Kernel) -> "Scaling":
+        """From the training data; columns a kernel reads as labels stay as they are, and targets if not given."""
         raw = kernel.raw_columns(X.shape[1])
         shift, scale = np.where(raw, 0.0, X.mean(axis=0)), np.where(raw, 1.0, _spread(X))
+        if y is None:
+            return cls(shift, scale, 0.0, 1.0)
         return cls(shift, scale, float(y.mean()), float(_spread(y[:, None])[0]))
 
     def inputs(self, X: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from errorband.model import Model, PriorAtData
 from errorband.parameters import Printable
 from errorband.posterior import Posterior
+from errorband.predictive import Predictive
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +91,10 @@ class Inference(Printable):
         self, model: Model, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None
     ) -> Posterior:
         """The posterior, for prediction."""
+
+    @abc.abstractmethod
+    def leave_one_out(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> Predictive:
+        """Distribution of each training target given all the others."""
 
 
 def no_basis(n: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from errorband.inference.sites import (
     Data,
     SiteInference,
     SiteRun,
+    cavity,
     likelihood_gradient,
     masked,
     per_datum,
@@ -24,9 +25,9 @@ from errorband.structures.sites import block_matmul, block_solve, block_times, s
 class EP(SiteInference):
     """Expectation propagation on any structure, with any number of latents per datum (documents: §2.0, C23–C25, I5–I8).
 
-    For each datum the site is divided out of the marginal N(h, A) to give the cavity N(h\\, A\\); the moments of
-    cavity × likelihood follow from the derivatives α = ∂ log Z/∂h\\, ν = −∂² log Z/∂h\\²; and the site is set so that the
-    posterior has them: Π = ν(I − A\\ν)⁻¹, b = α + Π(h\\ + A\\α).
+    For each datum the site is divided out of the marginal N(h, A) to give the cavity N(c, C); the moments of cavity ×
+    likelihood follow from the derivatives α = ∂ log Z/∂c, ν = −∂² log Z/∂c²; and the site is set so that the posterior
+    has them: Π = ν(I − Cν)⁻¹, b = α + Π(c + Cα).
 
     Parameters
     ----------
@@ -198,26 +199,8 @@ class _Look(eqx.Module):
     cavity_cov: Any
 
 
-def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
-    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one (§2.0(1)).
-
-    Where it is not, the marginal stands in, so that the numbers stay finite.
-    """
-    L = h.shape[1]
-    precision, shift = power * sites.precision, power * sites.shift
-    factor = jnp.eye(L) - block_matmul(precision, A)
-    cov = symmetrise(jnp.swapaxes(block_solve(jnp.swapaxes(factor, 1, 2), jnp.swapaxes(A, 1, 2)), 1, 2))
-    if L == 1:
-        safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] > 0)
-    else:
-        safe = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0] > 0
-    cov = jnp.where(safe[:, None, None], cov, A)
-    mean = h + block_times(cov, block_times(precision, h) - shift)
-    return jnp.where(safe[:, None], mean, h), cov, safe
-
-
 def tilted_derivatives(log_tilted: Any, y: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
-    """log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2))."""
+    """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2))."""
 
     def one(y, m, V):
         value = lambda m: log_tilted(y[None], m[None], V[None])[0]  # noqa: E731
@@ -271,9 +254,7 @@ def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any)
 
 
 @jax.jit
-def _outer(
-    rule: EP, prior: PriorAtData, data: Data, start: Sites, tolerance: Any, max_outer: Any
-) -> tuple[Sites, Any]:
+def _outer(rule: EP, prior: PriorAtData, data: Data, start: Sites, tolerance: Any, max_outer: Any) -> tuple[Sites, Any]:
     def step(state):
         sites, _, n = state
         marginals = _naturals(*prior.structure.condition(sites).marginals())

@@ -9,9 +9,10 @@ from errorband import linalg
 from errorband.approximations import Exact as NoApproximation
 from errorband.inference.base import Adjoint, Evaluation, Inference, Status
 from errorband.likelihoods import Gaussian
-from errorband.model import PriorAtData
+from errorband.model import Model, PriorAtData
 from errorband.parameters import replace_values
 from errorband.posterior import DensePosterior
+from errorband.predictive import GaussianPredictive
 from errorband.structures import Dense
 
 
@@ -27,14 +28,20 @@ class Exact(Inference):
     and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; Rasmussen & Williams eq. 2.45).
     """
 
-    def supports(self, model, data):  # noqa: D102
-        if not isinstance(model.likelihood, Gaussian):
-            return f"Exact inference needs a Gaussian likelihood, not {type(model.likelihood).__name__}."
-        if not isinstance(model.approximation, NoApproximation):
-            return f"Exact inference needs approximation='exact', not {type(model.approximation).__name__}."
-        return None
+    def applies(self, model: Model) -> bool:
+        """Whether likelihood and approximation allow exact inference."""
+        return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, NoApproximation)
 
-    def evaluate(self, prior, data, basis, state=None):  # noqa: D102
+    def supports(self, model, data):
+        """Gaussian likelihood, whole covariance."""
+        if self.applies(model):
+            return None
+        return (
+            "Exact inference needs a Gaussian likelihood and approximation='exact', not "
+            f"{type(model.likelihood).__name__} with {type(model.approximation).__name__}; leave inference='auto', or choose 'laplace', 'ep' or 'kl'."
+        )
+
+    def evaluate(self, prior, data, basis, state=None):
         f = _factorise(prior, data, basis)
         n, p = basis.shape
         # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
@@ -48,7 +55,7 @@ class Exact(Inference):
         adjoint = ExactAdjoint(_padded(f.weights, size), _padded(inverse, size), likelihood_bar)
         return Evaluation(float(value), adjoint, None, Status(True, 0, "Exact."))
 
-    def posterior(self, model, prior, data, basis, state=None):  # noqa: D102
+    def posterior(self, model, prior, data, basis, state=None):
         f = _factorise(prior, data, basis)
         return DensePosterior(
             kernel=model.kernel,
@@ -64,11 +71,11 @@ class Exact(Inference):
         )
 
     def leave_one_out(self, prior, data, basis):
-        """Mean and variance of each target given all others, in closed form: y − α/P_ii and 1/P_ii."""
+        """Distribution of each target given all others, in closed form: mean y − α/P_ii, variance 1/P_ii."""
         f = _factorise(prior, data, basis)
         precision = np.diagonal(linalg.inverse_from_cholesky(f.factor, overwrite=True)).copy()
         precision -= np.sum(f.whitened_back**2, axis=1)
-        return data.y - f.weights / precision, 1.0 / precision
+        return GaussianPredictive(data.y - f.weights / precision, np.sqrt(1.0 / precision))
 
 
 class ExactAdjoint(Adjoint):
@@ -111,9 +118,7 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     if p == 0:
         alpha = linalg.solve_cholesky(chol.factor, r)
         empty = np.zeros((n, 0))
-        return _Factors(
-            r, alpha, chol.factor, chol.log_det, chol.jitter, np.zeros(0), np.zeros((0, 0)), empty, empty
-        )
+        return _Factors(r, alpha, chol.factor, chol.log_det, chol.jitter, np.zeros(0), np.zeros((0, 0)), empty, empty)
     B = linalg.solve_lower(chol.factor, np.asfortranarray(basis))
     inner = linalg.cholesky(B.T @ B)
     beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))

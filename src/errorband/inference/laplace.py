@@ -150,7 +150,7 @@ class _Terms:
 
 
 def _one(likelihood):
-    """log p of one datum, with f a vector."""
+    """Log p of one datum, with f a vector."""
     return likelihood.log_prob if likelihood.n_latents > 1 else lambda y, f: likelihood.log_prob(y, f[0])
 
 

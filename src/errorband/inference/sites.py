@@ -1,8 +1,8 @@
 """What Laplace, EP and KL have in common: sites on any structure, run compiled, warm-started, padded.
 
-Each rule gives ``run``, which is traced: from the prior at the data to sites, log evidence and derivatives. At the fixed
-point of EP and KL the sites may be held constant, and the derivative in the prior covariance is the same expression
-for both, ½(ggᵀ − W) (§2.0(7) of the notes on sparse and robust models).
+Each rule gives ``run``, which is traced: from the prior at the data to sites, log evidence and derivatives. At the
+fixed point of EP and KL the sites may be held constant, and the derivative in the prior covariance is the same
+expression for both, ½(ggᵀ − W) (§2.0(7) of the notes on sparse and robust models).
 """
 
 import abc
@@ -16,8 +16,10 @@ import numpy as np
 from errorband.inference.base import Adjoint, Evaluation, Inference, Status
 from errorband.likelihoods import Likelihood
 from errorband.model import PriorAtData
+from errorband.numerics import in_double_precision
 from errorband.posterior import SitePosterior
 from errorband.structures import Conditioned, Sites
+from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
 
 
 class SiteRun(eqx.Module):
@@ -100,6 +102,13 @@ class SiteInference(Inference):
             jitter=0.0,
         )
 
+    @in_double_precision
+    def leave_one_out(self, prior, data, basis):
+        """Predict from the cavities: the posterior without a datum's own site (§2.0(1))."""
+        sites = self.evaluate(prior, data, basis).state
+        mean, cov = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
+        return prior.likelihood.predictive(mean, cov)
+
     @staticmethod
     def _padded(prior: PriorAtData, data: Any) -> Data:
         n, size = len(data.y), prior.mean.shape[0]
@@ -115,6 +124,30 @@ def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> S
 @jax.jit
 def _predictor(prior: PriorAtData, sites: Sites) -> Any:
     return prior.structure.condition(sites).predictor()
+
+
+@jax.jit
+def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any]:
+    mean, cov, _ = cavity(*prior.structure.condition(sites).marginals(), sites)
+    return prior.mean + mean, cov
+
+
+def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
+    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one (§2.0(1)).
+
+    Where it is not, the marginal stands in, so that the numbers stay finite.
+    """
+    L = h.shape[1]
+    precision, shift = power * sites.precision, power * sites.shift
+    factor = jnp.eye(L) - block_matmul(precision, A)
+    cov = symmetrise(jnp.swapaxes(block_solve(jnp.swapaxes(factor, 1, 2), jnp.swapaxes(A, 1, 2)), 1, 2))
+    if L == 1:
+        safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] > 0)
+    else:
+        safe = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0] > 0
+    cov = jnp.where(safe[:, None, None], cov, A)
+    mean = h + block_times(cov, block_times(precision, h) - shift)
+    return jnp.where(safe[:, None], mean, h), cov, safe
 
 
 # ------------------------------------------------------------------------------------------------- likelihood terms

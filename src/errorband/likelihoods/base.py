@@ -254,8 +254,8 @@ class ClassLikelihood(Likelihood):
         values = self.class_values
         if strange := sorted(set(np.unique(y)) - set(values))[:3]:
             raise ValueError(
-                f"{type(self).__name__} needs targets from {_listed(values)}; got {_listed(strange)}. Encode the labels "
-                "first (GPClassifier does)."
+                f"{type(self).__name__} needs targets from {_listed(values)}; got {_listed(strange)}. "
+                "Encode the labels first, as GPClassifier does."
             )
 
 

@@ -43,6 +43,7 @@ class Bernoulli(ClassLikelihood):
     >>> import numpy as np
     >>> Bernoulli().class_probabilities(np.array([[1.0]]), np.array([[[9.0]]])).round(5)
     array([[0.37591, 0.62409]])
+    >>> from errorband.parameters import Parameter
     >>> Bernoulli("logit", label_noise=Parameter(0.02, fixed=True))
     Bernoulli(link='logit', label_noise=0.02 (fixed))
     """
@@ -102,8 +103,9 @@ class Bernoulli(ClassLikelihood):
 class RobustThreshold(ClassLikelihood):
     """Classes y = ±1 by the sign of f, wrong with probability ``error``: ε + (1 − 2ε)·[yf > 0] (I16 of the notes).
 
-    The logarithm is flat but for a step, so only rules that integrate (EP, variational) can use it. On a latent function
-    with Gaussian noise of variance 1 and ε = 0 it is the probit likelihood (Rasmussen & Williams, eq. 3.10).
+    The logarithm is flat but for a step, so only rules that integrate (EP, variational) can use it. On a latent
+    function with Gaussian noise of variance 1 and ε = 0 it is the probit likelihood (C10; Rasmussen & Williams,
+    eq. 3.10).
 
     Parameters
     ----------

@@ -55,7 +55,9 @@ class Poisson(Likelihood):
 
 
 class NegativeBinomial(Likelihood):
-    """Counts of mean μ = e^f and variance μ + dispersion·μ²: a Poisson whose rate varies. With r = 1/dispersion,
+    """Counts of mean μ = e^f and variance μ + dispersion·μ²: a Poisson whose rate varies.
+
+    With r = 1/dispersion,
 
         p(y | f) = Γ(y + r)/(Γ(r) y!) · (μ/(μ + r))^y (r/(μ + r))^r.
 

@@ -12,8 +12,9 @@ from errorband.special import LOG_2PI, log_exponential_tail
 
 
 class DoubleExponential(AdditiveNoise):
-    """p(y | f) = exp(−|y − f|/scale) / (2 scale): robust, and log-concave (L6, S36 of the notes; noise variance 2 scale²).
+    """p(y | f) = exp(−|y − f|/scale) / (2 scale): robust, and log-concave (L6, S36 of the notes).
 
+    The variance of the noise is 2 scale².
     With r = y − m, the integral over N(f; m, v) is two normal tails, each in a form that neither over- nor underflows
     (§2.9 of the notes on spectral models):
 

@@ -95,8 +95,8 @@ class TabulatedPredictive(QuantilesFromCdf):
         if not np.all(np.abs(total - 1) < 1e-4):
             raise ValueError(
                 f"The probabilities of 0 … {probability.shape[1] - 1} should sum to one; they sum to "
-                f"{total.min():.3g} … {total.max():.3g}. Check log_prob, or give conditional_mean, conditional_variance, "
-                "conditional_cdf and conditional_sample of the likelihood, which work for counts of any size."
+                f"{total.min():.3g} … {total.max():.3g}. Check log_prob, or write conditional_mean, "
+                "conditional_variance, conditional_cdf and conditional_sample, which work for counts of any size."
             )
         self._table = CategoricalPredictive(probability / total, np.arange(probability.shape[1]))
         self.mean, self.std = self._table.mean, self._table.std

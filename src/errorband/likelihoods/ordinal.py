@@ -39,7 +39,8 @@ class Ordinal(ClassLikelihood):
         given = self.thresholds.value if isinstance(self.thresholds, Parameter) else self.thresholds
         if given is not None and np.shape(given) != (self.n_classes - 1,):
             raise ValueError(
-                f"thresholds of Ordinal({self.n_classes}) must be {self.n_classes - 1} numbers; got shape {np.shape(given)}."
+                f"thresholds of Ordinal({self.n_classes}) must be {self.n_classes - 1} numbers; got shape "
+                f"{np.shape(given)}."
             )
 
     @property

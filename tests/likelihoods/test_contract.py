@@ -1,0 +1,440 @@
+"""Every registered likelihood keeps the contract: normalised, differentiable to the tails, integrals right."""
+
+import copy
+import functools
+import pickle
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from errorband.likelihoods import (
+    LIKELIHOODS,
+    Bernoulli,
+    Beta,
+    Binomial,
+    ClassLikelihood,
+    DoubleExponential,
+    Gamma,
+    Gaussian,
+    HeteroscedasticGaussian,
+    Huber,
+    Likelihood,
+    NegativeBinomial,
+    Ordinal,
+    OutlierMixture,
+    Poisson,
+    RobustThreshold,
+    Softmax,
+    StudentT,
+)
+from errorband.parameters import check, entries, pack, replace_values, unpack, vector_names
+
+
+class Example(NamedTuple):
+    """A likelihood with all values set, and three targets it can produce."""
+
+    likelihood: Likelihood
+    y: list[float]
+
+    @property
+    def L(self) -> int:
+        return self.likelihood.n_latents
+
+
+# A newcomer adds itself here.
+EXAMPLES: dict[str, list[Example]] = {
+    "Bernoulli": [
+        Example(Bernoulli(), [-1, 1, 1]),
+        Example(Bernoulli("logit"), [-1, 1, 1]),
+        Example(Bernoulli("probit", bias=0.3, label_noise=0.1), [-1, 1, 1]),
+        Example(Bernoulli("logit", bias=-0.4, label_noise=0.05), [-1, 1, 1]),
+    ],
+    "Beta": [Example(Beta(5.0), [0.04, 0.5, 0.9])],
+    "Binomial": [Example(Binomial(7), [0, 3, 7])],
+    "DoubleExponential": [Example(DoubleExponential(0.4), [-1.2, 0.1, 3.0])],
+    "Gamma": [Example(Gamma(2.5), [0.1, 1.0, 8.0])],
+    "Gaussian": [Example(Gaussian(0.3), [-1.2, 0.1, 3.0])],
+    "HeteroscedasticGaussian": [Example(HeteroscedasticGaussian(0.5), [-1.2, 0.1, 3.0])],
+    "Huber": [Example(Huber(0.5, 1.3), [-1.2, 0.1, 3.0])],
+    "NegativeBinomial": [Example(NegativeBinomial(0.4), [0, 2, 11])],
+    "Ordinal": [Example(Ordinal(4, [-1.0, 0.2, 1.5]), [0, 2, 3])],
+    "OutlierMixture": [Example(OutlierMixture(0.1, 30.0, 0.1), [-1.2, 0.1, 3.0])],
+    "Poisson": [Example(Poisson(), [0, 2, 11])],
+    "RobustThreshold": [Example(RobustThreshold(0.1), [-1, 1, 1])],
+    "Softmax": [Example(Softmax(3), [0, 1, 2]), Example(Softmax(2), [0, 1, 1])],
+    "StudentT": [Example(StudentT(4.0, 0.3), [-1.2, 0.1, 3.0])],
+}
+ALL = [
+    pytest.param(example, id=name + (f"-{i}" if i else ""))
+    for name, examples in EXAMPLES.items()
+    for i, example in enumerate(examples)
+]
+every_example = pytest.mark.parametrize("example", ALL)
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def test_every_registered_likelihood_has_an_example():
+    assert set(EXAMPLES) == set(LIKELIHOODS), "add an example of the new likelihood to EXAMPLES"
+    for name, examples in EXAMPLES.items():
+        assert all(type(e.likelihood) is LIKELIHOODS[name] for e in examples)
+
+
+# ------------------------------------------------------------------------------------------------ compiled, row by row
+def _one_latent(function, likelihood):
+    """With vectors of latents even if there is one."""
+    if likelihood.n_latents > 1:
+        return function
+    return lambda y, f, *rest: function(y, f[0], *(V[0, 0] if jnp.ndim(V) == 2 else V for V in rest))
+
+
+@jax.jit
+def log_prob(likelihood, y, f):
+    return jax.vmap(_one_latent(likelihood.log_prob, likelihood))(y, f)
+
+
+@jax.jit
+def point_derivatives(likelihood, y, f):
+    """Gradient, Hessian, third derivatives in f, and gradient in the hyperparameters."""
+    g = _one_latent(likelihood.log_prob, likelihood)
+    row = lambda y, f: (jax.grad(g, 1)(y, f), jax.hessian(g, 1)(y, f), jax.jacfwd(jax.hessian(g, 1), 1)(y, f))  # noqa: E731
+    values = lambda p: jax.vmap(_one_latent(p.log_prob, p))(y, f)  # noqa: E731
+    return (*jax.vmap(row)(y, f), jax.jacfwd(values)(likelihood))
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def integral(likelihood, y, mean, cov, kind="log_tilted", power=1.0):
+    """Value, gradient and Hessian in the mean, gradient in the covariance."""
+    g = _one_latent(getattr(likelihood, kind), likelihood)
+    rest = (power,) if kind == "log_tilted_power" else ()
+
+    def row(y, m, V):
+        value = lambda m, V: g(y, m, V, *rest)  # noqa: E731
+        return value(m, V), jax.grad(value)(m, V), jax.hessian(value)(m, V), jax.grad(value, 1)(m, V)
+
+    return jax.vmap(row)(y, mean, cov)
+
+
+def rows(example, means, variances):
+    """All targets with all means and variances, for any number of latents: y (n,), mean (n, L), cov (n, L, L)."""
+    grid = [(y, m, v) for y in example.y for m in means for v in variances]
+    rng = np.random.default_rng(0)
+    L = example.L
+    mean = np.array([m * np.r_[1.0, rng.normal(size=L - 1)] for _, m, _ in grid])
+    A = rng.normal(size=(len(grid), L, L))
+    cov = np.array([v for _, _, v in grid])[:, None, None] * (
+        np.eye(L) if L == 1 else 0.3 * np.eye(L) + A @ A.transpose(0, 2, 1) / L
+    )
+    return np.array([float(y) for y, _, _ in grid]), mean, cov
+
+
+# ------------------------------------------------------------------------------------------------------- the density
+def target_rule(support: str, upper: float = np.inf):
+    """Targets and weights over the whole support."""
+    if support == "count":
+        y = np.arange(min(upper, 3000.0) + 1)
+        return y, np.ones_like(y)
+    x, w = np.polynomial.legendre.leggauss(12)
+    edges = np.linspace(-18, 18, 401)
+    half = 0.5 * np.diff(edges)[:, None]
+    u = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
+    t, w = 0.05 * np.sinh(u), (half * w).ravel() * 0.05 * np.cosh(u)
+    if support == "real":
+        return t, w
+    keep = np.abs(t) < 600
+    t, w = t[keep], w[keep]
+    if support == "positive":
+        return np.exp(t), w * np.exp(t)
+    y = 1 / (1 + np.exp(-t))
+    return y[y < 1], (w * y / (1 + np.exp(t)))[y < 1]
+
+
+def all_targets(likelihood, centre=0.0):
+    if isinstance(likelihood, ClassLikelihood):
+        return likelihood.class_values, np.ones(len(likelihood.class_values))
+    y, w = target_rule(likelihood.support, likelihood.upper)
+    return (y + centre, w) if likelihood.support == "real" else (y, w)
+
+
+@every_example
+def test_log_prob_is_normalised_over_the_targets(example):
+    rng = np.random.default_rng(1)
+    for scale in (0.0, 1.0, 3.0):
+        f = scale * rng.normal(size=example.L)
+        y, w = all_targets(example.likelihood, centre=f[0])  # a kink at y = f falls between panels
+        p = np.exp(log_prob(example.likelihood, y, np.tile(f, (len(y), 1))))
+        assert_allclose(p @ w, 1.0, rtol=1e-8)
+
+
+@every_example
+def test_derivatives_against_differences(example):
+    y, f, _ = rows(example, [-2.1, -0.37, 0.4, 1.7], [1.0])
+    gradient, hessian, third, theta_bar = point_derivatives(example.likelihood, y, f)
+    h = 1e-4
+
+    def differences(function):
+        steps = [h * np.eye(example.L)[i] for i in range(example.L)]
+        central = [
+            (8 * (function(f + s) - function(f - s)) - (function(f + 2 * s) - function(f - 2 * s))) / (12 * h)
+            for s in steps
+        ]
+        return np.stack(central, axis=-1)
+
+    assert_allclose(gradient, differences(lambda f: np.asarray(log_prob(example.likelihood, y, f))), atol=1e-8, rtol=1e-8)
+    for higher, order in ((hessian, 0), (third, 1)):
+        lower = differences(lambda f: np.asarray(point_derivatives(example.likelihood, y, f)[order]))  # noqa: B023
+        assert_allclose(higher, lower, atol=2e-7, rtol=1e-7)
+    theta = pack(example.likelihood)
+    assert len(theta) == len(vector_names(example.likelihood))
+    for i, e in enumerate(entries(example.likelihood)):
+        if np.size(e.value) == 1:
+            step = 1e-5 * np.abs(e.value)
+            low, high = (
+                np.asarray(log_prob(replace_values(example.likelihood, {e.path: e.value + s}), y, f))
+                for s in (-step, step)
+            )
+            assert_allclose(jax.tree.leaves(theta_bar)[i], (high - low) / (2 * step), atol=1e-6, rtol=1e-6)
+
+
+@every_example
+def test_nothing_breaks_far_out(example):
+    y, f, cov = rows(example, [-40.0, -39.9, 0.0, 40.0], [1.0, 1e-4, 1e4])
+    for out in (log_prob(example.likelihood, y, f), point_derivatives(example.likelihood, y, f)):
+        assert all(np.isfinite(a).all() for a in jax.tree.leaves(out))
+    far = integral(example.likelihood, y, f, cov, "log_tilted")
+    assert all(np.isfinite(a).all() for a in far)
+    assert all(np.isfinite(a).all() for a in integral(example.likelihood, y, f, cov, "expected_log_prob"))
+    if example.likelihood.log_concave:  # the tilted variance is positive and below the variance before
+        tilted = cov + cov @ np.asarray(far[2]) @ cov
+        for V, T in zip(cov, tilted, strict=True):
+            root = np.linalg.cholesky(V)
+            relative = np.linalg.eigvalsh(np.linalg.solve(root, np.linalg.solve(root, T).T))
+            assert (relative > -1e-6).all()
+            assert (relative < 1 + 1e-6).all()
+
+
+@every_example
+def test_log_concave_is_what_it_says(example):
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 600, example.L)) * rng.choice([0.5, 3.0, 10.0], size=(600, 1))
+    if example.L == 1:
+        b = -np.abs(b) * np.sign(a)
+    y = np.resize(np.asarray(example.y, float), 600)
+    ends = [np.asarray(log_prob(example.likelihood, y, f)) for f in (a, b)]
+    middle = np.asarray(log_prob(example.likelihood, y, 0.5 * (a + b)))
+    gap = middle - 0.5 * (ends[0] + ends[1])
+    if example.likelihood.log_concave:
+        assert (gap >= -1e-12 * (1 + np.abs(middle))).all()
+    else:
+        assert (gap < -1e-3).any()
+
+
+# ----------------------------------------------------------------------------------------------------- the integrals
+def brute_nodes(example, mean, cov):
+    """Latent nodes (k, L) and weights of N(mean, cov), fine and wide, panels ending at kinks."""
+    if example.L == 1:
+        m, s = mean[0], np.sqrt(cov[0, 0])
+        edges = np.concatenate([np.linspace(m - 14 * s, m + 14 * s, 801), [0.0, *example.y]])
+        if isinstance(example.likelihood, Huber):
+            k = float(example.likelihood.threshold * example.likelihood.scale)
+            edges = np.concatenate([edges, np.add.outer(example.y, [-k, k]).ravel()])
+        edges = np.unique(np.clip(edges, m - 14 * s, m + 14 * s))
+        x, w = np.polynomial.legendre.leggauss(8)
+        half = 0.5 * np.diff(edges)[:, None]
+        f = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
+        return f[:, None], (half * w).ravel() * np.exp(-0.5 * ((f - m) / s) ** 2) / (s * np.sqrt(2 * np.pi))
+    t = np.linspace(-8.5, 8.5, 401 if example.L == 2 else 81)
+    X = np.stack(np.meshgrid(*[t] * example.L, indexing="ij"), -1).reshape(-1, example.L)
+    w = np.exp(-0.5 * np.sum(X**2, 1))
+    return mean + X @ np.linalg.cholesky(cov).T, w / w.sum()
+
+
+def padded_log_prob(example, y, f):
+    """Compiled for one size only."""
+    size = -(-len(f) // 8000) * 8000
+    f = np.concatenate([f, np.zeros((size - len(f), f.shape[1]))])
+    return np.asarray(log_prob(example.likelihood, np.full(size, y), f))
+
+
+def by_brute_force(example, y, mean, cov, power=1.0):
+    """Value, gradient, Hessian in the mean of log ∫ p^power N, and of E log p with gradient in mean and covariance."""
+    f, w = brute_nodes(example, mean, cov)
+    log_p = padded_log_prob(example, y, f)[: len(f)]
+    off = np.linalg.solve(cov, (f - mean).T).T
+    top = log_p.max()
+    p = w * np.exp(power * (log_p - top))
+    Z = p.sum()
+    p /= Z
+    g = p @ off
+    inverse = np.linalg.inv(cov)
+    H = (off * p[:, None]).T @ off - np.outer(g, g) - inverse
+    wl = w * np.maximum(log_p, -1e8)
+    by_cov = 0.5 * ((off * wl[:, None]).T @ off - wl.sum() * inverse)
+    return (power * top + np.log(Z), g, H), (wl.sum(), wl @ off, by_cov)
+
+
+TILTED = [-1.5, 0.4, 2.5], [0.05, 1.0, 6.0]
+
+
+@every_example
+def test_integrals_against_brute_force(example):
+    y, mean, cov = rows(example, *TILTED)
+    tilted = integral(example.likelihood, y, mean, cov, "log_tilted")
+    powered = integral(example.likelihood, y, mean, cov, "log_tilted_power", 0.6)
+    expected = integral(example.likelihood, y, mean, cov, "expected_log_prob")
+    accuracy = 1e-8 if example.L == 1 or isinstance(example.likelihood, HeteroscedasticGaussian) else 2e-6
+    for i in range(len(y)):
+        (value, g, H), (average, by_mean, by_cov) = by_brute_force(example, y[i], mean[i], cov[i])
+        for found, right in zip([a[i] for a in tilted], [value, g, H, 0.5 * (H + np.outer(g, g))], strict=True):
+            found = 0.5 * (found + found.T) if np.ndim(found) == 2 else found
+            assert_allclose(found, right, rtol=accuracy, atol=accuracy)
+        assert_allclose(expected[0][i], average, rtol=accuracy, atol=accuracy)
+        assert_allclose(expected[1][i], by_mean, rtol=accuracy, atol=10 * accuracy)
+        assert_allclose(0.5 * (expected[3][i] + expected[3][i].T), by_cov, rtol=10 * accuracy, atol=10 * accuracy)
+    for i in range(0, len(y), 4):
+        (value, g, H), _ = by_brute_force(example, y[i], mean[i], cov[i], power=0.6)
+        for found, right in zip([a[i] for a in powered], [value, g, H], strict=False):
+            assert_allclose(found, right, rtol=accuracy, atol=accuracy)
+
+
+@jax.jit
+def _totals(template, theta, y, mean, cov):
+    p = unpack(template, theta)
+    methods = (p.log_tilted, p.expected_log_prob)
+    return jnp.stack([jnp.sum(jax.vmap(_one_latent(m, p))(y, mean, cov)) for m in methods])
+
+
+_total_gradients = jax.jit(jax.jacrev(_totals, 1))
+
+
+@pytest.mark.parametrize("example", [p for p in ALL if len(pack(p.values[0].likelihood))])
+def test_integrals_follow_the_hyperparameters(example):
+    data = rows(example, *TILTED)
+    theta = pack(example.likelihood)
+    gradient = _total_gradients(example.likelihood, theta, *data)
+    for i in range(len(theta)):
+        step = 1e-4 * np.eye(len(theta))[i]
+        low, high = (np.asarray(_totals(example.likelihood, theta + s, *data)) for s in (-step, step))
+        assert_allclose(gradient[:, i], (high - low) / 2e-4, rtol=1e-5, atol=1e-5)
+
+
+# -------------------------------------------------------------------------------------------------------- prediction
+@every_example
+def test_predictive_distribution(example):
+    mean, cov = (a[:4] for a in rows(example, [-0.8, 1.1], [0.04, 1.5])[1:])
+    p = example.likelihood.predictive(mean, cov)
+    y, w = all_targets(example.likelihood)
+    density = np.exp([p.log_density(np.full(4, t)) for t in (y if len(y) < 50 else y[::1])]) if len(y) < 50 else (
+        np.exp(example.likelihood.log_density(np.repeat(y, 4), np.tile(mean, (len(y), 1)), np.tile(cov, (len(y), 1, 1))))
+        .reshape(len(y), 4)
+    )
+    assert_allclose(w @ density, 1.0, rtol=1e-7)
+    assert_allclose(p.mean, w @ (density * y[:, None]), rtol=1e-6, atol=1e-8)
+    spread = (y[:, None] - p.mean) ** 2
+    assert_allclose(p.variance, w @ (density * spread), rtol=1e-5)
+    assert_allclose(p.std, np.sqrt(p.variance))
+    # cdf: of the density summed up to some targets
+    for at in y[np.searchsorted(np.cumsum(w * density[:, 0]), [0.05, 0.4, 0.9])]:
+        below = w @ (density * (y[:, None] <= at))
+        exact = len(y) < 50 or example.likelihood.support == "count"
+        assert_allclose(p.cdf(at), below, atol=1e-8 if exact else 2e-3)
+    # quantiles
+    q = [0.02, 0.3, 0.5, 0.9, 0.999]
+    found = p.quantile(q)
+    assert found.shape == (4, 5)
+    assert_allclose(p.quantile(0.3), found[:, 1])
+    for level, column in zip(q, found.T, strict=True):
+        reached = p.cdf(column)
+        if example.likelihood.support == "count" or isinstance(example.likelihood, ClassLikelihood):
+            assert (reached >= level - 1e-12).all()
+            assert (p.cdf(column - 1e-6) < level).all()
+        else:
+            assert_allclose(reached, level, atol=1e-8)
+    lower, upper = p.interval(0.6)
+    assert (lower <= upper).all()
+    # draws
+    draws = p.sample(20000, random_state=0)
+    assert draws.shape == (20000, 4)
+    assert_allclose(draws.mean(0), p.mean, atol=5 * (p.std / np.sqrt(20000)).max())
+    for level in (0.1, 0.7):
+        edge = p.quantile(level)
+        assert_allclose(np.mean(draws <= edge, axis=0), p.cdf(edge), atol=0.02)
+
+
+@every_example
+def test_a_latent_value_known_exactly(example):
+    mean = np.full((2, example.L), 0.3)
+    p = example.likelihood.predictive(mean, np.zeros((2, example.L, example.L)))
+    assert np.isfinite(p.mean).all()
+    expected = np.asarray(log_prob(example.likelihood, np.full(2, float(example.y[1])), mean))
+    assert_allclose(p.log_density(example.y[1]), expected, rtol=1e-6, atol=1e-6)
+    assert np.isfinite(p.quantile([0.1, 0.9])).all()
+
+
+@pytest.mark.parametrize("example", [p for p in ALL if isinstance(p.values[0].likelihood, ClassLikelihood)])
+def test_class_probabilities(example):
+    likelihood = example.likelihood
+    _, mean, cov = rows(example, [-1.0, 0.5], [0.5, 20.0])
+    p = likelihood.class_probabilities(mean, cov)
+    assert p.shape == (len(mean), len(likelihood.class_values))
+    assert_allclose(p.sum(1), 1.0)
+    f = np.random.default_rng(0).normal(size=(40000, example.L))
+    draws = f @ np.linalg.cholesky(cov[0]).T + mean[0]
+    for c, value in enumerate(likelihood.class_values):
+        sampled = np.mean(np.exp(log_prob(likelihood, np.full(len(f), value), draws)))
+        assert_allclose(p[0, c], sampled, atol=0.01)
+        assert_allclose(p[:, c], np.exp(likelihood.log_density(np.full(len(p), value), mean, cov)), atol=1e-6)
+    plug_in = likelihood.plug_in_probabilities(mean)
+    assert_allclose(plug_in.sum(1), 1.0)
+    assert_allclose(plug_in, likelihood.class_probabilities(mean, 1e-12 * cov), atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------------------- values
+@every_example
+def test_is_a_value(example):
+    likelihood = example.likelihood
+    assert type(likelihood).__name__ in repr(likelihood)
+    for e in entries(likelihood):
+        assert e.path[-1] in repr(likelihood)
+    y, f, _ = rows(example, [0.3], [1.0])
+    right = np.asarray(log_prob(likelihood, y, f))
+    for again in (copy.deepcopy(likelihood), pickle.loads(pickle.dumps(likelihood))):
+        assert jax.tree.structure(again) == jax.tree.structure(likelihood)
+        assert_allclose(log_prob(again, y, f), right)
+    before = log_prob._cache_size()
+    other = unpack(likelihood, pack(likelihood) + 0.1)
+    log_prob(jax.tree.map(np.asarray, other), y, f)
+    assert log_prob._cache_size() == before
+
+
+@every_example
+def test_initialised_sets_every_value_inside_its_constraint(example):
+    likelihood = example.likelihood
+    bare = replace_values(likelihood, {e.path: None for e in entries(likelihood)})
+    for y in (np.resize(np.asarray(example.y, float), 40), np.full(5, float(example.y[1]))):
+        if isinstance(likelihood, Bernoulli):  # absent means absent
+            assert list(entries(bare)) == []
+            continue
+        ready = bare.initialised(y)
+        check(ready)
+        assert all(np.isfinite(e.value).all() for e in entries(ready))
+        assert len(pack(ready)) == len(pack(likelihood))
+    for e in entries(likelihood):
+        given = replace_values(bare, {e.path: e.value}).initialised(np.asarray(example.y, float))
+        assert_allclose({r.path: r.value for r in entries(given)}[e.path], e.value)
+
+
+@every_example
+def test_targets_are_checked(example):
+    likelihood = example.likelihood
+    likelihood.check_targets(np.asarray(example.y, float))
+    if likelihood.support == "real" and not isinstance(likelihood, ClassLikelihood):
+        return
+    for bad in (-3.0, 1e6) if likelihood.support != "positive" else (0.0, -1.0):
+        if likelihood.support == "count" and bad > 0 and likelihood.upper == np.inf:
+            bad = 1.5
+        with pytest.raises(ValueError, match=rf"{type(likelihood).__name__} needs .*got .*\. "):
+            likelihood.check_targets(np.array([example.y[0], bad]))

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 from threadpoolctl import ThreadpoolController
+
+_potrf, _potri, _potrs, _trtrs = get_lapack_funcs(("potrf", "potri", "potrs", "trtrs"), dtype=np.float64)
 
 # Tried in turn, times the mean of the diagonal, when a matrix is not positive definite as it stands.
 JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
 
 # Below this order BLAS threads cost more than they bring.
-SMALL = 384
+SMALL = 768
 
 
 class NotPositiveDefinite(np.linalg.LinAlgError):
@@ -77,7 +79,7 @@ def cholesky(A: np.ndarray, overwrite: bool = False) -> Cholesky:
         for rung in JITTER_LADDER:
             jitter = rung * scale
             work.flat[:: n + 1] = diagonal + jitter
-            factor, info = lapack.dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
+            factor, info = _potrf(work.T, lower=1, clean=0, overwrite_a=1)
             if info == 0:
                 return Cholesky(factor, jitter)
             # potrf wrote the triangle it was given (the upper one of `work`); the lower one still holds A.
@@ -99,7 +101,7 @@ def _mirror_lower(A: np.ndarray, block: int = 512) -> None:
 def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.ndarray:
     """A⁻¹ from the lower factor of A; the lower triangle of the result (in Fortran order) is valid."""
     with blas_threads(len(factor)):
-        inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=int(overwrite))
+        inverse, info = _potri(factor, lower=1, overwrite_c=int(overwrite))
     if info != 0:
         raise NotPositiveDefinite("The covariance is singular.")
     return inverse
@@ -108,7 +110,7 @@ def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.nda
 def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -> np.ndarray:
     """L⁻¹ rhs, or L⁻ᵀ rhs."""
     with blas_threads(len(factor)):
-        result, info = lapack.dtrtrs(factor, rhs, lower=1, trans=int(transposed))
+        result, info = _trtrs(factor, rhs, lower=1, trans=int(transposed))
     if info != 0:
         raise NotPositiveDefinite("The covariance is singular.")
     return result
@@ -117,5 +119,5 @@ def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -
 def solve_cholesky(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """A⁻¹ rhs from the lower factor of A."""
     with blas_threads(len(factor)):
-        result, _ = lapack.dpotrs(factor, rhs, lower=1)
+        result, _ = _potrs(factor, rhs, lower=1)
     return result

@@ -87,6 +87,15 @@ def test_one_latent_pays_nothing_for_the_general_case():
     assert not any("cholesky" in text for text in outside)
 
 
+def test_singular_sites_are_not_taken_for_negative_ones():
+    """Softmax curvature diag(p) − ppᵀ: positive semi-definite, whatever the signs of its round-off."""
+    p = np.random.default_rng(3).dirichlet(0.3 * np.ones(3), size=200)
+    precision = p[:, :, None] * np.eye(3) - p[:, :, None] * p[:, None, :]
+    assert np.any(np.linalg.eigvalsh(precision) < 0.0)
+    values, _ = Sites(jnp.zeros((200, 3)), jnp.asarray(precision)).eigen()
+    assert np.all(values >= 0.0)
+
+
 def test_single_precision_stays_single():
     K = smooth_covariance(0.1, 5).astype(jnp.float32)
     sites = Sites.diagonal(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))

@@ -78,7 +78,7 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, KeyboardInterrupt):
         return str(error) or "Interrupted before there was a model, so nothing was written.", ExitCode.INTERRUPTED
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("errorband"):
-        return f"The package {error.name} is missing, so run: pip install 'errorband[report]'.", ExitCode.USAGE
+        return f"The package {error.name} is missing, so run: pip install {error.name}.", ExitCode.USAGE
     if isinstance(error, MemoryError):
         return "There is not enough memory for so many rows, so lower --max-rows.", ExitCode.FIT
     told = one_sentence(str(error)).rstrip(".") or "no details"

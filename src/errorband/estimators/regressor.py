@@ -189,6 +189,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _predictive(self, scaled: np.ndarray, latent: bool) -> Predictive:
         mean, cov = self.posterior_.marginals(scaled)
+        assert cov is not None  # asked for by default
         if latent:
             return GaussianPredictive(mean[:, 0], np.sqrt(cov[:, 0, 0]))
         return self.likelihood_.predictive(mean, cov)

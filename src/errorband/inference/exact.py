@@ -36,9 +36,10 @@ class Exact(Inference):
         """Gaussian likelihood, whole covariance."""
         if self.applies(model):
             return None
+        likelihood, approximation = type(model.likelihood).__name__, type(model.approximation).__name__
         return (
-            "Exact inference needs a Gaussian likelihood and approximation='exact', not "
-            f"{type(model.likelihood).__name__} with {type(model.approximation).__name__}; leave inference='auto', or choose 'laplace', 'ep' or 'kl'."
+            f"Exact inference needs a Gaussian likelihood and approximation='exact', not {likelihood} with "
+            f"{approximation}; leave inference='auto', or choose 'laplace', 'ep' or 'kl'."
         )
 
     def evaluate(self, prior, data, basis, state=None):

@@ -52,24 +52,19 @@ class Laplace(SiteInference):
         """Newton's method from the mean under the old sites, then evidence and implicit derivatives."""
         f, a, steps, converged = self._find_mode(prior, data, start)
         terms = _Terms(prior, data)
-        true_curvature = self.curvature == "newton" and not prior.likelihood.log_concave
+        gradient = terms.gradient(prior.likelihood, f)
+        # Negative curvature is kept if it is asked for and the posterior is proper with it.
+        signed = _condition(prior, f, terms.curvature(prior.likelihood, f), gradient)
+        keep = jnp.asarray(True) if prior.likelihood.log_concave else signed.proper & (self.curvature == "newton")
 
         def curvature(likelihood, f):
             W = terms.curvature(likelihood, f)
-            return W if prior.likelihood.log_concave else _positive_part(W)
+            return W if likelihood.log_concave else jnp.where(keep, W, _positive_part(W))
 
-        W = curvature(prior.likelihood, f)
-        gradient = terms.gradient(prior.likelihood, f)
-        conditioned = _condition(prior, f, W, gradient)
-        if true_curvature:  # use it if the posterior is proper with it
-            signed = _condition(prior, f, terms.curvature(prior.likelihood, f), gradient)
-            proper = signed.proper
-            conditioned = jax.tree.map(lambda s, p: jnp.where(proper, s, p), signed, conditioned)
-            positive = curvature
-
-            def curvature(likelihood, f):
-                return jnp.where(proper, terms.curvature(likelihood, f), positive(likelihood, f))
-
+        conditioned = signed
+        if not prior.likelihood.log_concave:
+            positive = _condition(prior, f, _positive_part(terms.curvature(prior.likelihood, f)), gradient)
+            conditioned = jax.tree.map(lambda s, p: jnp.where(keep, s, p), signed, positive)
         log_prob = terms.log_prob(prior.likelihood, f)
         value = log_prob - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
         _, A = conditioned.marginals()

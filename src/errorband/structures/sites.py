@@ -52,10 +52,16 @@ class Sites(eqx.Module):
         return block_times(self.precision, f)
 
     def eigen(self) -> tuple[Array, Array]:
-        """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ."""
+        """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ.
+
+        Eigenvalues at the level of round-off are returned as zero. Singular sites are common (softmax has Πₙ1 = 0), and
+        a zero that came out as −1e-17 would send a dense structure down its slower road for negative sites.
+        """
         if self.n_latents == 1:
             return self.precision[..., 0], jnp.ones_like(self.precision)
-        return jnp.linalg.eigh(self.precision)
+        values, vectors = jnp.linalg.eigh(self.precision)
+        size = jnp.max(jnp.abs(values), axis=1, keepdims=True)
+        return jnp.where(jnp.abs(values) > 10.0 * jnp.finfo(values.dtype).eps * size, values, 0.0), vectors
 
 
 # Algebra on stacks of L×L blocks. One latent per datum, the usual case, is plain element-wise arithmetic; L is a static

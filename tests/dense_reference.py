@@ -39,3 +39,10 @@ def formula_data():
     X = 4 * np.mod(np.outer(i, [0.61803398875, 0.7548776662]), 1.0) - 2
     y = np.sin(2 * X[:, 0]) + 0.5 * np.cos(3 * X[:, 1]) + 0.3 * np.sin(17 * i)
     return X, y, np.array([[0.0, 0], [1, -1], [-1.5, 0.5], [1.9, 1.9], [3, 3]])
+
+
+def finite_differences(objective, theta, step):
+    """Central differences of an objective's value."""
+    moves = step * np.eye(len(theta))
+    value = lambda t: objective.value_and_gradient(t)[0]  # noqa: E731
+    return [(value(theta + e) - value(theta - e)) / (2 * step) for e in moves]

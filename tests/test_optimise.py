@@ -78,9 +78,9 @@ def test_time_limit_keeps_the_best_point():
 
     def slow(theta):
         time.sleep(0.02)
-        value = float(np.sum(100 * (theta[1:] - theta[:-1] ** 2) ** 2 + (1 - theta[:-1]) ** 2))
-        gradient = np.array([2 * (theta[0] - 1) - 400 * theta[0] * (theta[1] - theta[0] ** 2), 200 * (theta[1] - theta[0] ** 2)])
-        return -value, -gradient
+        a, b = theta
+        gradient = np.array([2 * (a - 1) - 400 * a * (b - a**2), 200 * (b - a**2)])
+        return -float(100 * (b - a**2) ** 2 + (1 - a) ** 2), -gradient
 
     result = LBFGS(max_seconds=0.1).maximise(slow, np.array([-1.2, 1.0]))
     assert "0.1 s" in result.message

@@ -154,9 +154,9 @@ def test_nan_and_infinity_are_refused(data):
     for bad in (np.nan, np.inf):
         broken = X.copy()
         broken[3, 1] = bad
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             GPRegressor().fit(broken, y)
-        with pytest.raises(ValueError, match="NaN|infinity"):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
             GPRegressor().fit(X, np.where(np.arange(40) == 2, bad, y))
 
 
@@ -182,7 +182,8 @@ def test_text_columns_name_what_to_do(data):
 def test_constant_column_and_constant_target(data):
     X, y = data
     with_constant = np.column_stack([X, np.full(40, 7.0)])
-    assert_allclose(GPRegressor().fit(with_constant, y).predict(with_constant), GPRegressor().fit(X, y).predict(X), atol=1e-3)
+    without = GPRegressor().fit(X, y).predict(X)
+    assert_allclose(GPRegressor().fit(with_constant, y).predict(with_constant), without, atol=1e-3)
     flat = GPRegressor().fit(X, np.full(40, 3.5))
     assert_allclose(flat.predict(X), 3.5, atol=1e-6)
     assert np.all(np.isfinite(flat.predict(X, return_std=True)[1]))

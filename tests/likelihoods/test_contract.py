@@ -183,7 +183,9 @@ def test_derivatives_against_differences(example):
         ]
         return np.stack(central, axis=-1)
 
-    assert_allclose(gradient, differences(lambda f: np.asarray(log_prob(example.likelihood, y, f))), atol=1e-8, rtol=1e-8)
+    assert_allclose(
+        gradient, differences(lambda f: np.asarray(log_prob(example.likelihood, y, f))), atol=1e-8, rtol=1e-8
+    )
     for higher, order in ((hessian, 0), (third, 1)):
         lower = differences(lambda f: np.asarray(point_derivatives(example.likelihood, y, f)[order]))  # noqa: B023
         assert_allclose(higher, lower, atol=2e-7, rtol=1e-7)
@@ -327,9 +329,16 @@ def test_predictive_distribution(example):
     mean, cov = (a[:4] for a in rows(example, [-0.8, 1.1], [0.04, 1.5])[1:])
     p = example.likelihood.predictive(mean, cov)
     y, w = all_targets(example.likelihood)
-    density = np.exp([p.log_density(np.full(4, t)) for t in (y if len(y) < 50 else y[::1])]) if len(y) < 50 else (
-        np.exp(example.likelihood.log_density(np.repeat(y, 4), np.tile(mean, (len(y), 1)), np.tile(cov, (len(y), 1, 1))))
-        .reshape(len(y), 4)
+    density = (
+        np.exp([p.log_density(np.full(4, t)) for t in (y if len(y) < 50 else y[::1])])
+        if len(y) < 50
+        else (
+            np.exp(
+                example.likelihood.log_density(
+                    np.repeat(y, 4), np.tile(mean, (len(y), 1)), np.tile(cov, (len(y), 1, 1))
+                )
+            ).reshape(len(y), 4)
+        )
     )
     assert_allclose(w @ density, 1.0, rtol=1e-7)
     assert_allclose(p.mean, w @ (density * y[:, None]), rtol=1e-6, atol=1e-8)

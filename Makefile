@@ -15,7 +15,7 @@ demo: $(STAMP)  ## fit the demonstration data, print held-out figures, write a p
 	$(BIN)/errorband demo --output out
 
 test: $(STAMP)  ## the whole test suite, without the long reproductions
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(STAMP)  ## style, types and the layer rule
 	$(BIN)/ruff check .

@@ -95,41 +95,6 @@ def panel_rule(
     return nodes.reshape(*nodes.shape[:-2], -1), (half * w).reshape(*nodes.shape[:-2], -1)
 
 
-# --------------------------------------------------------------------------------------------------------------- modes
-def find_mode(objective: Callable[[Any], Any], start: Any, concave: bool, max_steps: int = 40) -> tuple[Any, Any]:
-    """Mode of a function of a vector, −½|x|² included, and minus its Hessian there, made at least I.
-
-    Newton's direction, with the best of 25 step sizes: rises always, and settles where a full step would overshoot.
-    """
-
-    def curvature(x):
-        H = -jax.hessian(objective)(x)
-        if len(start) == 1:
-            return jnp.maximum(H, 1.0)
-        if concave:
-            return H
-        values, vectors = jnp.linalg.eigh(jnp.where(jnp.isfinite(H), H, 0.0))
-        return (vectors * jnp.maximum(jnp.abs(values), 1.0)) @ vectors.T
-
-    def direction(x):
-        return jnp.linalg.solve(curvature(x), jax.grad(objective)(x))
-
-    def advance(state):
-        x, _, n = state
-        dx = direction(x)
-        trials = jnp.concatenate([x[None], x + STEPS[:, None] * dx])
-        values = jax.vmap(objective)(trials)
-        new = trials[jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))]
-        return new, jnp.max(jnp.abs(new - x)), n + 1
-
-    def going(state):
-        _, moved, n = state
-        return (moved > 1e-6) & (n < max_steps)
-
-    x, _, _ = jax.lax.while_loop(going, advance, (start, jnp.inf, 0))
-    return x, curvature(x)
-
-
 # ----------------------------------------------------------------------------------------------------- one dimension
 def log_integral(
     log_g: Callable[[Any], Any],
@@ -190,18 +155,30 @@ def _nodes(log_g: Callable[[Any], Any], m: Any, s: Any, concave: bool, feature: 
 
 
 def _mode(log_g: Callable[[Any], Any], concave: bool) -> tuple[Any, Any]:
-    """Mode of exp(log g − ½z²) and its width from the curvature."""
+    """Mode of exp(log g − ½z²), by scans ever closer, and the half width at which it has fallen by half a nat.
+
+    Needs no derivatives, so kinks do no harm.
+    """
 
     def objective(z):
-        return log_g(z[0]) - 0.5 * z[0] ** 2
+        value = jax.vmap(log_g)(z) - 0.5 * z**2
+        return jnp.where(jnp.isnan(value), -jnp.inf, value)
 
-    start = jnp.zeros(1)
-    if not concave:
-        scan = jnp.linspace(-REACH, REACH, 35)[:, None]
-        values = jax.vmap(objective)(scan)
-        start = scan[jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))]
-    x, H = find_mode(objective, start, concave)
-    return x[0], 1 / jnp.sqrt(jnp.where(jnp.isfinite(H[0, 0]), H[0, 0], 1.0))
+    def closer(_, state):
+        low, high = state
+        z = low + (high - low) * np.linspace(0.0, 1.0, 17)
+        best = jnp.argmax(objective(z))
+        return z[jnp.maximum(best - 1, 0)], z[jnp.minimum(best + 1, 16)]
+
+    wide = np.sinh(np.linspace(-14.0, 14.0, 57)) if concave else np.linspace(-REACH, REACH, 57)
+    best = jnp.argmax(objective(jnp.asarray(wide)))
+    ends = jnp.asarray(wide)[jnp.maximum(best - 1, 0)], jnp.asarray(wide)[jnp.minimum(best + 1, 56)]
+    low, high = jax.lax.fori_loop(0, 9, closer, ends)
+    mode = 0.5 * (low + high)
+    steps = 2.0 ** -np.arange(30.0)
+    values = objective(mode + np.concatenate([[0.0], steps, -steps]))
+    fallen = values[0] - 0.5 * (values[1:31] + values[31:]) > 0.5
+    return mode, jnp.asarray(steps)[jnp.minimum(jnp.sum(fallen), 29)]
 
 
 def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bool) -> tuple[Any, Any]:
@@ -215,6 +192,35 @@ def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bo
 
 
 # ------------------------------------------------------------------------------------------------ several dimensions
+def find_mode(objective: Callable[[Any], Any], start: Any, max_steps: int = 40) -> tuple[Any, Any]:
+    """Mode of a concave function of a vector, and minus its Hessian there.
+
+    Newton's direction, with the best of 25 step sizes: rises always, and settles where a full step would overshoot.
+    """
+
+    def curvature(x):
+        H = -jax.hessian(objective)(x)
+        return jnp.where(jnp.isfinite(H), H, 0.0) + 1e-12 * jnp.eye(len(start))
+
+    def direction(x):
+        return jnp.linalg.solve(curvature(x), jax.grad(objective)(x))
+
+    def advance(state):
+        x, _, n = state
+        dx = direction(x)
+        trials = jnp.concatenate([x[None], x + STEPS[:, None] * dx])
+        values = jax.vmap(objective)(trials)
+        new = trials[jnp.argmax(jnp.where(jnp.isnan(values), -jnp.inf, values))]
+        return new, jnp.max(jnp.abs(new - x)), n + 1
+
+    def going(state):
+        _, moved, n = state
+        return (moved > 1e-6) & (n < max_steps)
+
+    x, _, _ = jax.lax.while_loop(going, advance, (start, jnp.inf, 0))
+    return x, curvature(x)
+
+
 def log_integral_nd(
     log_g: Callable[[Any], Any], mean: Any, cov: Any, *, frozen: Callable[[Any], Any], concave: bool
 ) -> Any:
@@ -233,7 +239,7 @@ def log_integral_nd(
 
     centre, scale = jnp.zeros(d), jnp.eye(d)
     if concave:
-        centre, H = find_mode(objective, centre, concave=True)
+        centre, H = find_mode(objective, centre)
         scale = _root(jnp.linalg.inv(H))
     for _ in range(2):
         x, base, value = log_ratios(centre, scale)

@@ -54,8 +54,7 @@ class Sites(eqx.Module):
     def eigen(self) -> tuple[Array, Array]:
         """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ.
 
-        Eigenvalues at the level of round-off are returned as zero. Singular sites are common (softmax has Πₙ1 = 0), and
-        a zero that came out as −1e-17 would send a dense structure down its slower road for negative sites.
+        Eigenvalues at the level of round-off are returned as zero.
         """
         if self.n_latents == 1:
             return self.precision[..., 0], jnp.ones_like(self.precision)

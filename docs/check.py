@@ -2,7 +2,7 @@
 
 - Relative links, and the headings they point at, exist.
 - A Python block that begins with ``# src/…`` is a quotation: each of its lines stands in that file.
-- The other Python blocks of how-to and theory pages run, one page in one namespace, and print the text block that follows.
+- The other Python blocks of how-to and theory pages run, one namespace per page, and print the text block that follows.
 """
 
 import contextlib

@@ -22,14 +22,14 @@ def make_data(seed):
     return X, f + NOISE_SD * rng.standard_normal(len(X))
 
 
-def model(seed, priors):
-    """Evidence alone, or evidence times broad priors on all hyperparameters: one standard deviation is a factor of e."""
+def model(seed, priors, restarts=6):
+    """Evidence alone, or evidence times broad priors on all hyperparameters (a factor of e either way)."""
     kernel, noise = SquaredExponential([1.0, 1.0], 1.0), Gaussian(0.1)
     if priors:
         scale, size = LogNormal(np.log(1.5), 1.0), LogNormal(0.0, 1.0)
         kernel = SquaredExponential(Parameter([1.0, 1.0], prior=scale), Parameter(1.0, prior=size))
         noise = Gaussian(Parameter(0.1, prior=LogNormal(np.log(0.1), 1.0)))
-    return GPRegressor(kernel, likelihood=noise, normalize=False, n_restarts=6, random_state=seed)
+    return GPRegressor(kernel, likelihood=noise, normalize=False, n_restarts=restarts, random_state=seed)
 
 
 def summary(fitted):
@@ -45,11 +45,11 @@ def main():
         for m in SIZES:
             rows = [summary(model(seed, priors).fit(*(a[:m] for a in make_data(seed)))) for seed in range(REPEATS)]
             results[priors, m] = np.array(rows)
-    print(f"truth: noise sd {NOISE_SD}, length-scale {LENGTHSCALE} of the relevant input, infinite of the other (share 0)")
+    print(f"truth: noise sd {NOISE_SD}, length-scale {LENGTHSCALE} of the relevant input, the other has none (share 0)")
     print(f"median over {REPEATS} data sets (quartiles)")
     for priors in (False, True):
         print("evidence times broad priors" if priors else "evidence alone")
-        print("     m   noise sd                length-scale            other length-scale      share of the irrelevant")
+        print("     m   noise sd                length-scale            other length-scale      share of irrelevant")
         for m in SIZES:
             low, mid, high = np.quantile(results[priors, m], [0.25, 0.5, 0.75], axis=0)
             cells = [f"{q(mid[i])} ({q(low[i])} to {q(high[i])})" for i in range(4)]
@@ -100,9 +100,15 @@ def main():
         noise, ell, other, _ = summary(fitted)
         title = f"m = {m}: noise sd {q(noise)}\nℓ₁ = {q(ell)}, ℓ₂ = {q(other)}".replace("= >", "> ")
         ax.set(title=title, xlabel="relevant input")
-        print(f"  m = {m:2d}: noise sd {q(noise)}, length-scales {q(ell)} and {q(other)}, log evidence {fitted.log_evidence_:.2f}")
+        found = f"noise sd {q(noise)}, length-scales {q(ell)} and {q(other)}"
+        print(f"  m = {m:2d}: {found}, log evidence {fitted.log_evidence_:.2f}")
     axes[0].set_ylabel("target")
     save(figure, "adaptation_one.png")
+
+    print("restarts, on the data set with seed 1, 50 points, with priors:")
+    for restarts in (2, 6):
+        fitted = model(1, True, restarts).fit(*make_data(1))
+        print(f"  {restarts}: objective {fitted.fit_result_.value:.3f}, share of irrelevant {q(summary(fitted)[3])}")
 
 
 def q(value):

@@ -84,7 +84,8 @@ def main():
         sd = kernel.diag(np.array([[0.0], [3.0]])) ** 0.5
         k = kernel(np.array([[0.0], [0.5], [1.0], [2.0], [2.5]]))
         size = np.sqrt(k[0, 0] * np.diagonal(k)[1:])
-        correlation = "".join(f"{c:8.3f}" if s else "       –" for c, s in zip(k[0, 1:] / (size + (size == 0)), size, strict=True))
+        cells = zip(k[0, 1:], size, strict=True)
+        correlation = "".join(f"{c / s:8.3f}" if s else "       –" for c, s in cells)
         print(f"{name:28} {sd[0]:8.3f} {sd[1]:8.3f}   {correlation} {roughness(kernel):>12}")
         functions = draws(kernel, x, 3, seed=11)
         for f, colour in zip(functions.T, (BLUE, ORANGE, GREEN), strict=True):

@@ -53,21 +53,22 @@ def main():
             f"{name:12} {float(k.lengthscale):7.3f} {np.sqrt(float(k.variance)):9.3f} {np.sqrt(noise):9.5f} "
             f"{rms:9.5f} {model.log_evidence_:11.2f} {fit:11.2f} {penalty:13.2f}"
         )
-    print(f"(log evidence = data fit + complexity - n/2 log 2 pi, and n/2 log 2 pi = {len(y) / 2 * np.log(2 * np.pi):.2f})")
+    constant = -0.5 * len(y) * np.log(2 * np.pi)
+    print(f"(log evidence = data fit + complexity - n/2 log 2 pi, the last being {constant:.2f})")
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9))
     x = np.linspace(-5.5, 5.5, 400)
     for name, (model, colour) in models.items():
-        left.plot(x, model.predict(x[:, None]), color=colour, label=f"{name}: ℓ = {float(model.kernel_.lengthscale):.2f}")
+        label = f"{name}: ℓ = {float(model.kernel_.lengthscale):.2f}"
+        left.plot(x, model.predict(x[:, None]), color=colour, label=label)
     left.plot(X[:, 0], y, "o", color=BLACK, markersize=4.5, label="data")
     left.set(xlabel="input x", ylabel="posterior mean", title="Three length-scales, other values re-fitted")
     left.set_ylim(y.min() - 1.6, y.max() + 0.5)
     left.legend(loc="lower center", ncols=2)
 
     grid = np.geomspace(0.08, 12.0, 41)
-    held = [terms(SquaredExponential(ell, best.kernel_.variance), best.likelihood_.noise_variance, X, y) for ell in grid]
-    fit, penalty = np.array(held).T
-    constant = -0.5 * len(y) * np.log(2 * np.pi)
+    variance, noise = best.kernel_.variance, best.likelihood_.noise_variance
+    fit, penalty = np.array([terms(SquaredExponential(ell, variance), noise, X, y) for ell in grid]).T
     profile = [fit_with(ell, X, y).log_evidence_ for ell in grid]
     right.plot(grid, fit, "--", color=ORANGE, label="data fit")
     right.plot(grid, penalty, ":", color=GREY, linewidth=2, label="complexity")

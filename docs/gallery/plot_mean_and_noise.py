@@ -70,7 +70,7 @@ def compare_means():
     print(f"  coefficients: learned {np.round(learned, 3)}, integrated out (their posterior mean) {np.round(flat, 3)}")
     for name, (model, _) in models.items():
         print(f"  log evidence, {name}: {model.log_evidence_:.2f}")
-    print("  (the last is a density of n - 2 numbers: compare it only with other models that integrate the same trend out)")
+    print("  (the last is a density of n - 2 numbers: compare it only with models that integrate the same trend out)")
     return X, y, models
 
 

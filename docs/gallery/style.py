@@ -7,7 +7,7 @@ import matplotlib
 from PIL import Image
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 IMAGES = Path(__file__).parent / "images"
 

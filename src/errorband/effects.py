@@ -36,6 +36,9 @@ class PartialDependence:
         Number of background rows.
     discrete : bool
         Whether the input has so few values that the grid holds all of them.
+    in_target_units : bool
+        Whether the curve can be read as a target. Not so for counts and the like, whose latent function is linked to
+        the target by a logarithm or another curve.
     """
 
     feature: int
@@ -44,6 +47,7 @@ class PartialDependence:
     curve: GaussianPredictive
     n_rows: int
     discrete: bool
+    in_target_units: bool = True
 
 
 def relevance(model: Any, X: Any = None, *, n_rows: int = 200, random_state: Any = 0) -> np.ndarray:
@@ -82,14 +86,15 @@ def relevance(model: Any, X: Any = None, *, n_rows: int = 200, random_state: Any
     n, d = rows.shape
     if n < 2:
         return np.zeros(d)
-    here = np.tile(quiet(model.predict, rows, latent=True), 2)
+    latent = additive(model)  # the same mean, without the variances that the mean of other targets depends on
+    here = np.tile(quiet(model.predict, rows, latent=latent), 2)
     order = rng.permutation(n)
     total = np.empty(d)
     for j in range(d):
         changed = np.tile(rows, (2, 1))
         for k in range(2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
             changed[k * n + order, j] = rows[np.roll(order, k + 1), j]
-        total[j] = np.mean((here - quiet(model.predict, changed, latent=True)) ** 2)
+        total[j] = np.mean((here - quiet(model.predict, changed, latent=latent)) ** 2)
     return np.sqrt(0.5 * total)
 
 
@@ -153,7 +158,7 @@ def partial_dependence(
     blocks = cov.reshape(g, b, g, b)[np.arange(g), :, np.arange(g), :]
     variance = np.maximum(blocks.mean(axis=(1, 2)), 0.0)
     curve = GaussianPredictive(mean.reshape(g, b).mean(axis=1), np.sqrt(variance))
-    return PartialDependence(j, names[j], grid, curve, b, discrete)
+    return PartialDependence(j, names[j], grid, curve, b, discrete, additive(model))
 
 
 def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
@@ -176,6 +181,16 @@ def training_data(model: Any) -> tuple[np.ndarray, np.ndarray]:
     if data is None:
         raise ValueError(f"This {type(model).__name__} does not keep its training data; pass X (and y) as well.")
     return data.X * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
+
+
+def additive(model: Any) -> bool:
+    """Whether targets are the latent function plus noise, so that both have the same units."""
+    return bool(getattr(model.likelihood_, "location_scale", True))
+
+
+def has_one_latent(model: Any) -> bool:
+    """Whether each row has one latent value, so that functions can be drawn and averaged."""
+    return int(getattr(model.likelihood_, "n_latents", 1)) == 1
 
 
 def inputs(model: Any, X: Any = None) -> np.ndarray:

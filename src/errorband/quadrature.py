@@ -170,10 +170,12 @@ def _mode(log_g: Callable[[Any], Any], concave: bool) -> tuple[Any, Any]:
         best = jnp.argmax(objective(z))
         return z[jnp.maximum(best - 1, 0)], z[jnp.minimum(best + 1, 16)]
 
-    wide = np.sinh(np.linspace(-14.0, 14.0, 57)) if concave else np.linspace(-REACH, REACH, 57)
-    best = jnp.argmax(objective(jnp.asarray(wide)))
-    ends = jnp.asarray(wide)[jnp.maximum(best - 1, 0)], jnp.asarray(wide)[jnp.minimum(best + 1, 56)]
-    low, high = jax.lax.fori_loop(0, 9, closer, ends)
+    scan = np.sinh(np.linspace(-14.0, 14.0, 57))
+    if not concave:  # there may be several: look closely around the mean
+        scan = np.unique(np.concatenate([scan, np.linspace(-REACH, REACH, 57)]))
+    last, scan = len(scan) - 1, jnp.asarray(scan)
+    best = jnp.argmax(objective(scan))
+    low, high = jax.lax.fori_loop(0, 9, closer, (scan[jnp.maximum(best - 1, 0)], scan[jnp.minimum(best + 1, last)]))
     mode = 0.5 * (low + high)
     steps = 2.0 ** -np.arange(30.0)
     values = objective(mode + np.concatenate([[0.0], steps, -steps]))

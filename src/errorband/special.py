@@ -1,9 +1,10 @@
 """Functions of the normal and gamma distributions that stay accurate far in the tails, with derivatives of any order.
 
-Those of the normal distribution are each other's derivatives, so automatic differentiation never forms a quotient of
-two numbers that have both underflown:
+With h = φ/Φ, all of the normal distribution comes from two functions that neither over- nor underflow,
 
-    log Φ' = h,    h' = −h e,    e' = 1 − h e,    (log Φ + x²/2)' = e,    h = φ/Φ,  e = h + x.
+    ℓ(x) = log Φ(x) + ½ min(x, 0)²,    r(x) = ℓ'(x) = h(x) + min(x, 0),    r' = [x < 0] − h (h + x),
+
+so automatic differentiation never forms the quotient of two numbers that have both vanished.
 """
 
 import functools
@@ -41,56 +42,53 @@ def _erfcx(x: Any) -> Any:
     return (t * b1 - b2 + series[0]) / (1 + 2 * x)
 
 
-def _density(x: Any) -> Any:
-    return jnp.exp(-0.5 * (x**2 + LOG_2PI))
+def _negative(x: Any) -> Any:
+    """min(x, 0), with the derivative 0 at 0."""
+    return jnp.where(x < 0, x, 0.0)
 
 
 @jax.custom_jvp
+def log_ndtr_relative(x: Any) -> Any:
+    """ℓ(x) = log Φ(x) + ½ min(x, 0)², which falls only like −log|x| far left."""
+    left = jnp.log(0.5 * _erfcx(-_negative(x) * ROOT_HALF))
+    return jnp.where(x < 0, left, jnp.log1p(-0.5 * jax.lax.erfc((x - _negative(x)) * ROOT_HALF)))
+
+
+@jax.custom_jvp
+def hazard_relative(x: Any) -> Any:
+    """r(x) = φ(x)/Φ(x) + min(x, 0): about 1/|x| far left, tiny far right."""
+    low, high = _negative(x), x - _negative(x)
+    near = ROOT_2_OVER_PI / _erfcx(-low * ROOT_HALF) + low
+    size = jnp.maximum(-x, _TAIL)
+    u = 1 / size**2
+    far = (1 - u * (2 - u * (10 - 74 * u))) / size
+    right = jnp.exp(-0.5 * (high**2 + LOG_2PI)) / (1 - 0.5 * jax.lax.erfc(high * ROOT_HALF))
+    return jnp.where(x < -_TAIL, far, jnp.where(x < 0, near, right))
+
+
+@log_ndtr_relative.defjvp
+def _(primals, tangents):
+    return log_ndtr_relative(*primals), hazard_relative(*primals) * tangents[0]
+
+
+@hazard_relative.defjvp
+def _(primals, tangents):
+    (x,), r = primals, hazard_relative(*primals)
+    h, excess = r - _negative(x), r + x - _negative(x)
+    return r, (jnp.where(x < 0, 1.0, 0.0) - h * excess) * tangents[0]
+
+
 def log_ndtr(x: Any) -> Any:
-    """Log Φ(x), for any x.
+    """Log of Φ(x), for any x.
 
     Examples
     --------
     >>> with jax.enable_x64(True):
     ...     print(float(log_ndtr(-40.0)), float(jax.grad(jax.grad(log_ndtr))(-40.0)))
-    -804.608... -0.9987...
+    -804.608... -0.9993...
     """
     x = jnp.asarray(x)
-    low, high = jnp.minimum(x, 0.0), jnp.maximum(x, 0.0)
-    left = -0.5 * low**2 + jnp.log(0.5 * _erfcx(-low * ROOT_HALF))
-    return jnp.where(x < 0, left, jnp.log1p(-0.5 * jax.scipy.special.erfc(high * ROOT_HALF)))
-
-
-@jax.custom_jvp
-def hazard(x: Any) -> Any:
-    """h(x) = φ(x)/Φ(x), the derivative of log Φ; −x + 1/|x| far left."""
-    x = jnp.asarray(x)
-    low, high = jnp.minimum(x, 0.0), jnp.maximum(x, 0.0)
-    left = ROOT_2_OVER_PI / _erfcx(-low * ROOT_HALF)
-    return jnp.where(x < 0, left, _density(high) / (1 - 0.5 * jax.scipy.special.erfc(high * ROOT_HALF)))
-
-
-@jax.custom_jvp
-def excess(x: Any) -> Any:
-    """e(x) = φ(x)/Φ(x) + x: the mean of a unit normal at x cut off below zero."""
-    x = jnp.asarray(x)
-    u = 1 / jnp.maximum(-x, _TAIL) ** 2
-    far = (1 - u * (2 - u * (10 - 74 * u))) / jnp.maximum(-x, _TAIL)
-    return jnp.where(x < -_TAIL, far, hazard(jnp.maximum(x, -_TAIL)) + jnp.maximum(x, -_TAIL))
-
-
-@jax.custom_jvp
-def log_ndtr_scaled(x: Any) -> Any:
-    """Log Φ(x) + x²/2, which falls only like −log|x| far left."""
-    x = jnp.asarray(x)
-    low, high = jnp.minimum(x, 0.0), jnp.maximum(x, 0.0)
-    return jnp.where(x < 0, jnp.log(0.5 * _erfcx(-low * ROOT_HALF)), 0.5 * high**2 + log_ndtr(high))
-
-
-log_ndtr.defjvp(lambda x, dx: (log_ndtr(x[0]), hazard(x[0]) * dx[0]))
-hazard.defjvp(lambda x, dx: (hazard(x[0]), -hazard(x[0]) * excess(x[0]) * dx[0]))
-excess.defjvp(lambda x, dx: (excess(x[0]), (1 - hazard(x[0]) * excess(x[0])) * dx[0]))
-log_ndtr_scaled.defjvp(lambda x, dx: (log_ndtr_scaled(x[0]), excess(x[0]) * dx[0]))
+    return log_ndtr_relative(x) - 0.5 * _negative(x) ** 2
 
 
 def log_ndtr_between(a: Any, b: Any) -> Any:
@@ -103,11 +101,9 @@ def log_ndtr_between(a: Any, b: Any) -> Any:
 
 def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
     """Log ∫₀^∞ exp(−rate·t) N(t; mean, variance) dt, without overflow times underflow."""
-    std = jnp.sqrt(variance)
-    x = (mean - rate * variance) / std
-    below = -0.5 * mean**2 / variance + log_ndtr_scaled(jnp.minimum(x, 0.0))
-    above = rate * (0.5 * rate * variance - mean) + log_ndtr(jnp.maximum(x, 0.0))
-    return jnp.where(x < 0, below, above)
+    x = (mean - rate * variance) / jnp.sqrt(variance)
+    scale = jnp.where(x < 0, -0.5 * mean**2 / variance, rate * (0.5 * rate * variance - mean))
+    return scale + log_ndtr_relative(x)
 
 
 # ------------------------------------------------------------------------------------------------------------- others

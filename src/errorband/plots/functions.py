@@ -31,7 +31,7 @@ def plot_band(
     levels : sequence of float
         Probabilities of the central bands.
     n_samples : int
-        So many functions drawn from the posterior are added as thin lines.
+        So many functions drawn from the posterior are added as thin lines (models with additive noise).
     data : bool
         Add the training rows.
     latent : bool
@@ -64,6 +64,8 @@ def plot_band(
     ax = axes_or_new(ax)
     predictive = quiet(model.predictive, grid[:, None], latent=latent)
     draw_bands(ax, grid, predictive, levels)
+    if n_samples and not effects.additive(model):
+        raise ValueError("Functions can be drawn over targets for additive noise only; set n_samples=0.")
     if n_samples:
         for draw in effects.posterior_draws(model, grid[:, None], n_samples, random_state):
             ax.plot(grid, draw, color=VERMILION, lw=0.7, alpha=0.7)
@@ -116,7 +118,7 @@ def plot_partial_dependence(
 
 
 def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, ax: Any = None) -> Any:
-    """Mean and standard deviation of a model of two inputs, side by side; noise is left out of the latter.
+    """Mean and standard deviation of a model of two inputs, side by side; additive noise is left out of the latter.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, 
     axes = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")[1] if ax is None else ax
     sides = [np.linspace(low, high, n_grid) for low, high in zip(rows.min(axis=0), rows.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    found = quiet(model.predict, at, return_std=True, latent=True)
+    found = quiet(model.predict, at, return_std=True, latent=effects.additive(model))
     names = effects.input_names(model)
     looks = (("mean", "cividis"), ("standard deviation", "Oranges"))
     for axis, values, (title, colours) in zip(axes, found, looks, strict=True):

@@ -71,7 +71,7 @@ def build_regression(
         calibration=calibration,
         relevance=importance,
         order=order,
-        effects=tuple(effects.partial_dependence(model, train_X, j) for j in useful[:MAX_EFFECTS]) if d > 1 else (),
+        effects=_effects(model, train_X, useful[:MAX_EFFECTS]) if d > 1 else (),
         surprises=None if left_out is None else _surprises(left_out, X_train, order, model),
         hyperparameters=tuple(rows),
         curve=_curve(model, train_X, train_y, test_X, rng) if d == 1 else None,
@@ -175,6 +175,12 @@ def _surprises(left_out: Any, X_given: Any, order: Sequence[int], model: Any) ->
     )
 
 
+def _effects(model: Any, X: np.ndarray, chosen: Sequence[int]) -> tuple[effects.PartialDependence, ...]:
+    if not effects.has_one_latent(model):
+        return ()
+    return tuple(effects.partial_dependence(model, X, j) for j in chosen)
+
+
 def _has_labels(model: Any) -> bool:
     return bool(np.any(model.kernel_.raw_columns(model.n_features_in_)))
 
@@ -186,7 +192,9 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
     margin = 0.06 * (np.ptp(both) or 1.0)
     grid = np.linspace(both.min() - margin, both.max() + margin, CURVE_POINTS)
     predictive = quiet(model.predictive, grid[:, None])
-    draws = effects.posterior_draws(model, grid[:, None], N_DRAWS, rng)
+    draws = np.zeros((0, CURVE_POINTS))
+    if effects.additive(model) and effects.has_one_latent(model):
+        draws = effects.posterior_draws(model, grid[:, None], N_DRAWS, rng)
     shown = _subset(len(y), MAX_POINTS, rng)
     bands = {level: predictive.interval(level) for level in LEVELS}
     return Curve(grid, predictive.mean, bands, draws, (X[shown, 0], y[shown]), len(y))
@@ -197,7 +205,8 @@ def _map(model: Any, X: np.ndarray, rng: np.random.Generator) -> Map | None:
         return None
     axes = [np.linspace(low, high, MAP_POINTS) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    mean, std = quiet(model.predict, at, return_std=True, latent=True)
+    latent = effects.additive(model)
+    mean, std = quiet(model.predict, at, return_std=True, latent=latent)
     shape = (MAP_POINTS, MAP_POINTS)
     shown = _subset(len(X), MAX_POINTS, rng)
-    return Map(axes[0], axes[1], mean.reshape(shape), std.reshape(shape), X[shown], len(X))
+    return Map(axes[0], axes[1], mean.reshape(shape), std.reshape(shape), X[shown], len(X), latent)

@@ -82,7 +82,10 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True)
 class Map:
-    """A function of two inputs on a grid: mean and standard deviation (rows, columns), noise left out."""
+    """A function of two inputs on a grid: mean and standard deviation (rows, columns).
+
+    Noise is left out if ``latent``; where that means nothing, as with counts, both are those of the target.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -90,6 +93,7 @@ class Map:
     std: np.ndarray
     train: np.ndarray
     n_train: int
+    latent: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from errorband.effects import input_names
+from errorband.effects import additive, input_names
 from errorband.kernels import Kernel, Linear, Periodic, Polynomial, Product, Projection
 from errorband.parameters import entries
 
 # Numbers without a unit, whatever the data: they are shown as they are.
-_DIMENSIONLESS = {"alpha", "power", "bias_lengthscale", "time", "degrees_of_freedom", "offset"}
+_DIMENSIONLESS = {
+    "alpha", "power", "bias_lengthscale", "time", "offset", "df", "threshold", "variance_ratio", "outlier_fraction",
+    "shape", "dispersion", "precision", "error", "bias",
+}  # fmt: skip
 STANDARDISED = "standardised units"
+LATENT = "latent function"  # of counts and the like: linked to the target, but not in its units
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Hyperparameter:
 
 def hyperparameters(model: Any, target: str = "target") -> list[Hyperparameter]:
     """All hyperparameters of a fitted model that are single numbers or one per input."""
-    reader = _Reader(model, target)
+    reader = _Reader(model, target if additive(model) else LATENT)
     columns = np.arange(model.n_features_in_)
     return [
         *reader.kernel(model.kernel_, columns, carries_target=True),

@@ -5,6 +5,7 @@ import numpy as np
 from errorband.report import figures
 from errorband.report.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
 from errorband.report.content import RegressionContent
+from errorband.report.hyperparameters import LATENT
 from errorband.report.markup import Html, el, join
 from errorband.report.page import Plot, Section, table
 from errorband.report.scores import METRICS, Comparison, Metric
@@ -64,20 +65,21 @@ def _findings(c: RegressionContent) -> Section:
 def _function(c: RegressionContent) -> Section | None:
     names, target = c.summary.input_names, c.summary.target
     if c.curve is not None:
-        caption = (
-            "Bands hold a new measurement with the probability given; the thin lines are functions drawn from the "
-            "posterior, without noise. " + _drawn(len(c.curve.train[0]), c.curve.n_train, "training")
-            + _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
-        )  # fmt: skip
+        lines = "; the thin lines are functions drawn from the posterior, without noise" if len(c.curve.draws) else ""
+        thinned = _drawn(len(c.curve.train[0]), c.curve.n_train, "training")
+        thinned += _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+        caption = f"Bands hold a new measurement with the probability given{lines}. {thinned}"
         plot = Plot(figures.curve(c.curve, c.held_out, names[0], target), caption)
         return Section("function", "The function", "", [plot])
     if c.map is not None:
         dots = "Dots are training rows. " + _drawn(len(c.map.train), c.map.n_train, "training")
         mean = Plot(figures.surface(c.map, "mean", names, target), f"The predicted mean of {target}. {dots}")
-        std = Plot(
-            figures.surface(c.map, "std", names, target),
-            "How uncertain that mean is: one standard deviation, noise left out. It grows away from the rows.",
+        spread = (
+            "How uncertain that mean is: one standard deviation, noise left out. It grows away from the rows."
+            if c.map.latent
+            else "How far a new target may lie from it: one standard deviation."
         )
+        std = Plot(figures.surface(c.map, "std", names, target), spread)
         return Section("function", "The function", "", [[mean, std]])
     return None
 
@@ -194,7 +196,7 @@ def _effects(c: RegressionContent) -> Section | None:
     target = c.summary.target
     plots = [
         Plot(
-            figures.effect(e, target, c.held_out.X[:, e.feature]),
+            figures.effect(e, target if e.in_target_units else LATENT, c.held_out.X[:, e.feature]),
             f"Average over {count(e.n_rows, 'training row')}; ticks below are held-out rows.",
         )
         for e in c.effects

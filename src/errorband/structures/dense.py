@@ -81,8 +81,8 @@ class SignedRoot(eqx.Module):
     @classmethod
     def factorise(cls, K: Array, sites: Sites) -> "SignedRoot":
         values, vectors = sites.eigen()
-        # Singular sites are common (softmax has Πₙ1 = 0). A zero that was computed as −1e-17 must not call for the second
-        # factorisation: negative values too small to be felt beside the I in I + ΠK are zero.
+        # Singular sites are common (softmax has Πₙ1 = 0). A zero that was computed as −1e-17 must not call for the
+        # second factorisation: negative values too small to be felt beside the I in I + ΠK are zero.
         strength = jnp.max(jnp.diagonal(K, axis1=1, axis2=2), axis=0)[:, None] * values
         values = jnp.where((strength < 0.0) & (strength > -100.0 * jnp.finfo(K.dtype).eps), 0.0, values)
         blocks = vectors * jnp.sqrt(jnp.abs(values))[:, None, :]

@@ -1,7 +1,5 @@
 """Plots with matplotlib: what is drawn is what the model says."""
 
-import sys
-
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -162,9 +160,3 @@ def test_everything_draws_into_given_axes(line, plane):
     assert plots.plot_trace(model, ax=a[6]) is a[6]
     pair = plt.subplots(1, 2)[1]
     assert plots.plot_map(plane[0], ax=pair) is pair
-
-
-def test_missing_matplotlib_is_said(monkeypatch, line):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install errorband\[plots\]"):
-        plots.plot_trace(line[0])

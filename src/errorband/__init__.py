@@ -14,8 +14,19 @@ _WHERE = {
     "Parameter": "errorband.parameters",
     "LBFGS": "errorband.optimise",
     "load": "errorband.persistence",
+    "report": "errorband.reporting",
 }
-_MODULES = ("kernels", "likelihoods", "means", "metrics", "priors", "approximations", "inference")
+_MODULES = (
+    "approximations",
+    "effects",
+    "inference",
+    "kernels",
+    "likelihoods",
+    "means",
+    "metrics",
+    "plots",
+    "priors",
+)
 
 if TYPE_CHECKING:
     from errorband.estimators import GPRegressor
@@ -35,4 +46,4 @@ def __dir__() -> list[str]:
     return sorted([*_WHERE, *_MODULES, "__version__"])
 
 
-__all__ = ["LBFGS", "GPRegressor", "Parameter", "load"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LBFGS", "GPRegressor", "Parameter", "load", "report"]  # pyright: ignore[reportUnsupportedDunderAll]

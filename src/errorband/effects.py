@@ -162,15 +162,8 @@ def partial_dependence(
 
 
 def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
-    """Functions drawn from the posterior at the rows of X: (n, rows).
-
-    By eigenvectors: the covariance of many close points is singular to rounding, and next to no noise leaves nothing
-    but rounding, on which a Cholesky factor gives up. Eigenvalues below zero are rounding and count as zero.
-    """
-    mean, cov = quiet(model.predict, X, return_cov=True, latent=True)
-    size, axes = np.linalg.eigh(0.5 * (cov + cov.T))
-    root = axes * np.sqrt(np.maximum(size, 0.0))
-    return mean + np.random.default_rng(random_state).standard_normal((n, len(mean))) @ root.T
+    """Functions drawn from the posterior at the rows of X: (n, rows)."""
+    return quiet(model.sample_posterior, X, n_samples=n, random_state=random_state)
 
 
 # ------------------------------------------------------------------------------------------- what models know of data

@@ -74,7 +74,7 @@ def _(primals, tangents):
 @hazard_relative.defjvp
 def _(primals, tangents):
     (x,), r = primals, hazard_relative(*primals)
-    h, excess = r - _negative(x), r + x - _negative(x)
+    h, excess = r - _negative(x), r + (x - _negative(x))
     return r, (jnp.where(x < 0, 1.0, 0.0) - h * excess) * tangents[0]
 
 

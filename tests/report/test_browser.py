@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from errorband.report import report
+from errorband.reporting import report
 
 selenium = pytest.importorskip("selenium", reason="pip install selenium")
 from selenium import webdriver  # noqa: E402

@@ -9,11 +9,11 @@ from sklearn.metrics import r2_score
 
 from errorband import metrics
 from errorband.likelihoods import Gaussian
-from errorband.report import report
-from errorband.report.build import MAX_POINTS, build_regression
-from errorband.report.checks import CoverageAt, coverage_range, verdict
-from errorband.report.scores import Scores, baseline_scores, compare, mean_crps, score
-from errorband.report.sections import regression_sections
+from errorband.reporting import report
+from errorband.reporting.build import MAX_POINTS, build_regression
+from errorband.reporting.checks import CoverageAt, coverage_range, verdict
+from errorband.reporting.scores import Scores, baseline_scores, compare, mean_crps, score
+from errorband.reporting.sections import regression_sections
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from errorband import LBFGS, GPRegressor
-from errorband.report.card import card_html
+from errorband.reporting.card import card_html
 
 
 def test_card_says_what_was_fitted(frame):

@@ -8,11 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from errorband.report import report
-from errorband.report.figures import Figure
-from errorband.report.markup import Html, el, join
-from errorband.report.page import Plot, Section, page
-from errorband.report.text import number, percent
+from errorband.reporting import report
+from errorband.reporting.figures import Figure
+from errorband.reporting.markup import Html, el, join
+from errorband.reporting.page import Plot, Section, page
+from errorband.reporting.text import number, percent
 
 VOID = {"meta", "link", "br", "img", "hr"}
 
@@ -211,12 +211,3 @@ def test_page_of_another_kind_of_report():
         "plot-s-0": {"data": [{"type": "scatter", "x": [1.0], "y": [None]}], "layout": {"xaxis": {}}}
     }
     assert "A point, 1 in all." in html
-
-
-def test_plotly_missing_is_said(monkeypatch, sinc):
-    import sys
-
-    made = report(sinc.model, sinc.X_test, sinc.y_test, baselines=False)
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(ImportError, match=r"pip install errorband\[report\]"):
-        _ = made.html

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from errorband import metrics
-from errorband.report.text import percent
+from errorband.reporting.text import percent
 
 SMALLEST = 1e-15  # a probability of zero for what happened would make every average infinite
 

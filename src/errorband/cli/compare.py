@@ -40,7 +40,7 @@ def compare(
     from errorband.cli import fitting
     from errorband.cli.screen import Screen
     from errorband.pipeline import as_frame
-    from errorband.report.text import number, percent
+    from errorband.reporting.text import number, percent
     from errorband.tables import TableEncoder, TableError
 
     screen = Screen(quiet)

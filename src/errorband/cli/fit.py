@@ -99,7 +99,7 @@ def fit(
         screen.note(["There is no report on classes yet, so none was written."], "Warning")
         return
     try:
-        from errorband.report import report as make_report
+        from errorband.reporting import report as make_report
 
         made = make_report(
             fitted.judged,

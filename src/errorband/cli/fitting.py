@@ -197,9 +197,9 @@ def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder)
 
         return judge_classes(fitted.judged, X, y, fitted.train, fitted.test, encoder.target)
     from errorband import effects
-    from errorband.report.build import calibrate
-    from errorband.report.checks import verdict
-    from errorband.report.scores import baseline_scores, compare, score
+    from errorband.reporting.build import calibrate
+    from errorband.reporting.checks import verdict
+    from errorband.reporting.scores import baseline_scores, compare, score
 
     model, X_test, y_test = fitted.judged, X.iloc[fitted.test], y[fitted.test]
     X_train, y_train = effects.training_data(model)

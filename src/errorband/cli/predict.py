@@ -66,8 +66,8 @@ def info(
     """Show what a model file holds: its columns, its parts, and how well it did on held-out rows."""
     from errorband.cli.screen import Screen
     from errorband.pipeline import TableModel
-    from errorband.report.describe import describe
-    from errorband.report.text import number
+    from errorband.reporting.describe import describe
+    from errorband.reporting.text import number
 
     table_model = TableModel.load(model)
     encoder, facts, estimator = table_model.encoder, table_model.facts, table_model.estimator

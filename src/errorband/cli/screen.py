@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from errorband.report.text import number, percent
+from errorband.reporting.text import number, percent
 
 
 class Screen:

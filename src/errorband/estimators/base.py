@@ -174,7 +174,7 @@ class GaussianProcess(BaseEstimator):
         """What a notebook shows: scikit-learn's diagram before ``fit``, a card with what was found after."""
         if not hasattr(self, "posterior_"):
             return super()._html_repr()
-        from errorband.report.card import card_html
+        from errorband.reporting.card import card_html
 
         return card_html(self)
 

@@ -10,7 +10,6 @@ from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.likelihoods import Gaussian, Likelihood
-from errorband.linalg import cholesky
 from errorband.model import Model
 from errorband.numerics import double_precision
 from errorband.objective import EvidenceObjective
@@ -223,7 +222,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _draw(self, mean, cov, n_samples, random_state, latent) -> np.ndarray:
         rng = np.random.default_rng(random_state)
-        root = np.tril(cholesky(cov).factor)
+        # By eigenvectors: the covariance of many close points is singular to rounding, where Cholesky gives up.
+        size, axes = np.linalg.eigh(0.5 * (cov + cov.T))
+        root = axes * np.sqrt(np.maximum(size, 0.0))
         draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
         if not latent:
             draws = self.likelihood_.conditional_sample(draws, rng)

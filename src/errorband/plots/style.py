@@ -12,11 +12,9 @@ LEVELS = (0.5, 0.8, 0.95)
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or a word on how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install errorband[plots]") from error
+    """matplotlib.pyplot, imported when first needed: it is slow to load."""
+    import matplotlib.pyplot as plt
+
     return plt
 
 

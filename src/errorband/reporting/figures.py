@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.report.content import Calibration, Curve, HeldOut, Map
-from errorband.report.text import brief, count, listing, number, percent, shorten
+from errorband.reporting.content import Calibration, Curve, HeldOut, Map
+from errorband.reporting.text import brief, count, listing, number, percent, shorten
 
 # Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
 _CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]

@@ -1,6 +1,6 @@
 """A report on a fitted model: one HTML file, with plots, that opens anywhere and needs no network.
 
->>> from errorband.report import report  # doctest: +SKIP
+>>> from errorband.reporting import report  # doctest: +SKIP
 >>> report(model, X_test, y_test, title="House prices").save("report.html")  # doctest: +SKIP
 """
 
@@ -33,8 +33,8 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The page, put together when first asked for."""
-        from errorband.report import sections
-        from errorband.report.page import page
+        from errorband.reporting import sections
+        from errorband.reporting.page import page
 
         c = self.content
         parts = sections.regression_header(c), sections.regression_sections(c), sections.regression_footer(c)
@@ -105,7 +105,7 @@ def report(
     >>> made.content.scores[0].values["r2"] > 0.9
     True
     """
-    from errorband.report.build import build_regression
+    from errorband.reporting.build import build_regression
 
     if not (hasattr(model, "predictive") and is_regressor(model)):
         raise TypeError(

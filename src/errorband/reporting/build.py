@@ -9,12 +9,12 @@ import numpy as np
 from errorband import effects, metrics
 from errorband.effects import quiet
 from errorband.predictive import Predictive
-from errorband.report import checks
-from errorband.report.checks import CoverageAt
-from errorband.report.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
-from errorband.report.describe import describe
-from errorband.report.hyperparameters import hyperparameters
-from errorband.report.scores import baseline_scores, compare, score
+from errorband.reporting import checks
+from errorband.reporting.checks import CoverageAt
+from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
+from errorband.reporting.describe import describe
+from errorband.reporting.hyperparameters import hyperparameters
+from errorband.reporting.scores import baseline_scores, compare, score
 
 LEVELS = (0.5, 0.8, 0.95)
 MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
@@ -36,7 +36,7 @@ def build_regression(
     target: str = "target",
     random_state: int = 0,
 ) -> RegressionContent:
-    """Compute a report on a fitted regressor; see :func:`errorband.report.report` for the arguments."""
+    """Compute a report on a fitted regressor; see :func:`errorband.reporting.report` for the arguments."""
     train_X, train_y = _training(model, X_train, y_train)
     test_X, y = effects.inputs(model, X_test), np.asarray(y_test, dtype=np.float64).ravel()
     if len(y) != len(test_X) or len(y) == 0:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from errorband.report.figures import Figure
-from errorband.report.markup import Html, el, escape, join
+from errorband.reporting.figures import Figure
+from errorband.reporting.markup import Html, el, escape, join
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,12 +125,10 @@ def _compact(value: Any) -> Any:
 
 def plotly_js() -> str:
     """The plotting library, to be put into the page once."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise ImportError("Reports need Plotly: pip install errorband[report]") from error
+    from plotly.offline import get_plotlyjs
+
     return get_plotlyjs()
 
 
 def _asset(name: str) -> str:
-    return resources.files("errorband.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("errorband.reporting").joinpath(name).read_text(encoding="utf-8")

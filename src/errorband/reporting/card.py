@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from errorband.report.describe import describe
-from errorband.report.hyperparameters import hyperparameters
-from errorband.report.markup import Html, el
-from errorband.report.text import count, duration, number
+from errorband.reporting.describe import describe
+from errorband.reporting.hyperparameters import hyperparameters
+from errorband.reporting.markup import Html, el
+from errorband.reporting.text import count, duration, number
 
 MAX_ROWS = 40
 

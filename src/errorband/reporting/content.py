@@ -1,13 +1,13 @@
-"""The content of a report on a regression: numbers and words, computed by :mod:`errorband.report.build`."""
+"""The content of a report on a regression: numbers and words, computed by :mod:`errorband.reporting.build`."""
 
 import dataclasses
 
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.report.checks import CoverageAt, Finding
-from errorband.report.hyperparameters import Hyperparameter
-from errorband.report.scores import Comparison, Scores
+from errorband.reporting.checks import CoverageAt, Finding
+from errorband.reporting.hyperparameters import Hyperparameter
+from errorband.reporting.scores import Comparison, Scores
 
 
 @dataclasses.dataclass(frozen=True)

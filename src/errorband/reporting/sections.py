@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from errorband.report import figures
-from errorband.report.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
-from errorband.report.content import RegressionContent
-from errorband.report.hyperparameters import LATENT
-from errorband.report.markup import Html, el, join
-from errorband.report.page import Plot, Section, table
-from errorband.report.scores import METRICS, Comparison, Metric
-from errorband.report.text import brief, count, duration, listing, number, percent, places_for
+from errorband.reporting import figures
+from errorband.reporting.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
+from errorband.reporting.content import RegressionContent
+from errorband.reporting.hyperparameters import LATENT
+from errorband.reporting.markup import Html, el, join
+from errorband.reporting.page import Plot, Section, table
+from errorband.reporting.scores import METRICS, Comparison, Metric
+from errorband.reporting.text import brief, count, duration, listing, number, percent, places_for
 
 MAX_HYPERPARAMETERS = 60
 HYPERPARAMETERS_SHOWN = 12

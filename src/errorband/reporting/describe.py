@@ -6,7 +6,7 @@ from typing import Any
 
 from errorband.effects import input_names
 from errorband.kernels import Kernel, Product, Scaled, Sum
-from errorband.report.text import listing, number
+from errorband.reporting.text import listing, number
 
 
 def describe(model: Any) -> dict[str, str]:

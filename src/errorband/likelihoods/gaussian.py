@@ -55,7 +55,8 @@ class Gaussian(Likelihood):
 
     def log_tilted_power(self, y, mean, cov, power):
         """N(y; f, σ²)^p is N(y; f, σ²/p) up to a constant."""
-        return log_power_constant(self.noise_variance, power) + log_normal(y, mean, cov + self.noise_variance / power)
+        constant = log_power_constant(jnp.log(self.noise_variance), power)
+        return constant + log_normal(y, mean, cov + self.noise_variance / power)
 
     def expected_log_prob(self, y, mean, cov):
         return self.log_prob(y, mean) - 0.5 * cov / self.noise_variance
@@ -73,6 +74,6 @@ def log_normal(y: Any, mean: Any, variance: Any) -> Any:
     return -0.5 * ((y - mean) ** 2 / variance + jnp.log(variance) + LOG_2PI)
 
 
-def log_power_constant(variance: Any, power: Any) -> Any:
+def log_power_constant(log_variance: Any, power: Any) -> Any:
     """Log of N(y; f, variance)^power / N(y; f, variance/power)."""
-    return 0.5 * ((1 - power) * (LOG_2PI + jnp.log(variance)) - jnp.log(power))
+    return 0.5 * ((1 - power) * (LOG_2PI + log_variance) - jnp.log(power))

@@ -41,12 +41,13 @@ class HeteroscedasticGaussian(Likelihood):
     def _log_tilted_quadrature(self, y, mean, cov, power):
         def log_g_of(likelihood, y, mean, cov, power):
             slope = cov[0, 1] / cov[1, 1]
-            rest = cov[0, 0] - slope * cov[0, 1]
+            rest = jnp.maximum(cov[0, 0] - slope * cov[0, 1], 1e-14 * cov[0, 0])
 
             def log_g(f):
-                noise = likelihood.noise_variance * exp_linear(f)
+                log_noise = f + jnp.log(likelihood.noise_variance)
                 at = mean[0] + slope * (f - mean[1])
-                return log_power_constant(noise, power) + log_normal(y, at, rest + noise / power)
+                spread = rest + exp_linear(log_noise) / power
+                return log_power_constant(log_noise, power) + log_normal(y, at, spread)
 
             return log_g
 
@@ -70,7 +71,9 @@ class HeteroscedasticGaussian(Likelihood):
         means = mean[:, :1] + cov[:, :1, 1] / s * nodes[:, 0]
         rest = np.maximum(cov[:, :1, 0] - (cov[:, :1, 1] / s) ** 2, 0.0)
         variances = rest + self.conditional_variance(np.stack([means, mean[:, 1:] + s * nodes[:, 0]], axis=-1))
-        return GaussianMixturePredictive(np.exp(log_weights), means, np.sqrt(variances))
+        mixture = GaussianMixturePredictive(np.exp(log_weights), means, np.sqrt(variances))
+        mixture.log_density_of = lambda y: self.log_density(y, mean, cov)  # far out the mixture has too few nodes
+        return mixture
 
     def conditional_mean(self, f):
         return np.asarray(f, float)[..., 0]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.numerics import in_double_precision
-from errorband.parameters import REAL, Printable, fill, hyperparameter, replace_values
+from errorband.parameters import REAL, Printable, fill, hyperparameter, plain, replace_values
 
 
 class Mean(Printable):
@@ -41,7 +41,13 @@ class Mean(Printable):
         H = np.asarray(self.basis(X))
         if self.marginalize or H.shape[1] == 0:
             return replace_values(self, {("coefficients",): np.zeros(0)})
-        return fill(self, {"coefficients": np.linalg.lstsq(H, y, rcond=None)[0]})
+        ready = fill(self, {"coefficients": np.linalg.lstsq(H, y, rcond=None)[0]})
+        if np.shape(plain(ready).coefficients) != H.shape[1:]:
+            raise ValueError(
+                f"{type(self).__name__} mean needs {H.shape[1]} coefficients, as a list; got shape "
+                f"{np.shape(plain(ready).coefficients)}."
+            )
+        return ready
 
 
 class Zero(Mean):

@@ -33,7 +33,7 @@ class Posterior(eqx.Module):
 class DensePosterior(Posterior):
     """Posterior of one latent function from all training points.
 
-    f* | data ~ N( m* + k*ᵀg + R*ᵀβ,  k** − ‖v*‖² + ‖C⁻¹R*‖² ),  v* = L⁻¹(s ∘ k*),  R* = h* − Bᵀv*
+    f* | data ~ N( m* + k*ᵀg + h*ᵀβ,  k** − ‖v*‖² + ‖C⁻¹R*‖² ),  v* = L⁻¹(s ∘ k*),  R* = h* − Bᵀv*
 
     Attributes
     ----------

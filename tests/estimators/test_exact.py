@@ -306,3 +306,14 @@ def test_units_do_not_matter(a, b, data):
     assert_allclose((moved_mean - b) / a, mean, rtol=1e-4, atol=1e-4)
     assert_allclose(moved_std / abs(a), std, rtol=1e-4)
     assert_allclose(moved.log_evidence_, plain.log_evidence_ - len(y) * np.log(abs(a)), atol=1e-3)
+
+
+def test_marginalised_means_that_cannot_be_are_refused(data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match="more than 3 rows; there are 3"):
+        fixed(SquaredExponential(1.0, 1.0), mean=means.Linear(marginalize=True)).fit(X[:3], y[:3])
+    constant = np.column_stack([X[:, 0], np.ones(len(y))])
+    with pytest.raises(np.linalg.LinAlgError, match="repeat one another"):
+        GPRegressor(mean=means.Linear(marginalize=True)).fit(constant, y)
+    with pytest.raises(ValueError, match="needs 3 coefficients"):
+        GPRegressor(mean=means.Linear([1.0, 2.0])).fit(X, y)

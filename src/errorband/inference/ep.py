@@ -82,7 +82,8 @@ class EP(SiteInference):
 
         likelihood_bar = jax.tree.map(lambda g: g / self.power, likelihood_gradient(prior.likelihood, total))
         adjoint = stationary_adjoint(now.conditioned, likelihood_bar)
-        valid = now.valid & jnp.isfinite(now.log_evidence)
+        # Far from a fixed point EP's evidence means nothing, however large it is.
+        valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < 0.1)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
     def _after(self, run, prior, data):
@@ -221,7 +222,7 @@ def _select(condition: Any, a: Any, b: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ double loop
-def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites, max_outer: int = 300) -> SiteRun:
+def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites, max_outer: int = 60) -> SiteRun:
     """EP's fixed point as a min-max problem (Opper & Winther 2005; Heskes & Zoeter 2002).
 
     With the natural parameters λ of the marginals held, the sites minimise

@@ -120,8 +120,14 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
         alpha = linalg.solve_cholesky(chol.factor, r)
         empty = np.zeros((n, 0))
         return _Factors(r, alpha, chol.factor, chol.log_det, chol.jitter, np.zeros(0), np.zeros((0, 0)), empty, empty)
+    if n <= p:
+        raise ValueError(f"Integrating out {p} coefficients of the mean needs more than {p} rows; there are {n}.")
     B = linalg.solve_lower(chol.factor, np.asfortranarray(basis))
     inner = linalg.cholesky(B.T @ B)
+    if inner.jitter:
+        raise linalg.NotPositiveDefinite(
+            "The terms of the marginalised mean repeat one another; remove constant or duplicate columns"
+        )
     beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))
     alpha = linalg.solve_cholesky(chol.factor, r - basis @ beta)
     back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T

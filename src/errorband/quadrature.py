@@ -52,9 +52,9 @@ def quasi_monte_carlo(n_latents: int, log2_points: int = 11) -> tuple[np.ndarray
 
 
 @functools.cache
-def stretched_trapezoid(order: int, n_latents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Product of trapezoid rules in u, ε = 2 sinh(u/2): as :func:`gauss_hermite`, but better for what is no polynomial."""
-    u = np.linspace(-6.0, 6.0, order)
+def stretched_trapezoid(order: int, n_latents: int, reach: float = 6.0) -> tuple[np.ndarray, np.ndarray]:
+    """Product of trapezoid rules in u, ε = 2 sinh(u/2): like :func:`gauss_hermite`, better for non-polynomials."""
+    u = np.linspace(-reach, reach, order)
     x = 2 * np.sinh(0.5 * u)
     log_w = np.log((u[1] - u[0]) * np.cosh(0.5 * u)) - 0.5 * (x**2 + LOG_2PI)
     nodes = np.array(list(itertools.product(x, repeat=n_latents)))
@@ -63,8 +63,10 @@ def stretched_trapezoid(order: int, n_latents: int) -> tuple[np.ndarray, np.ndar
 
 def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     """Rule for expectations under N(0, I_L): a product rule if it is affordable, else quasi-Monte-Carlo."""
-    orders = {1: 128, 2: 48, 3: 16}
-    return stretched_trapezoid(orders[n_latents], n_latents) if n_latents in orders else quasi_monte_carlo(n_latents)
+    if n_latents > 3:
+        return quasi_monte_carlo(n_latents)
+    order, reach = {1: (64, 6.0), 2: (48, 6.0), 3: (18, 4.8)}[n_latents]
+    return stretched_trapezoid(order, n_latents, reach)
 
 
 def panel_rule(

@@ -65,7 +65,7 @@ def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     """Rule for expectations under N(0, I_L): a product rule if it is affordable, else quasi-Monte-Carlo."""
     if n_latents > 3:
         return quasi_monte_carlo(n_latents)
-    order, reach = {1: (64, 6.0), 2: (48, 6.0), 3: (18, 4.8)}[n_latents]
+    order, reach = {1: (64, 6.0), 2: (48, 6.0), 3: (16, 4.4)}[n_latents]
     return stretched_trapezoid(order, n_latents, reach)
 
 

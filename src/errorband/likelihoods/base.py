@@ -12,12 +12,12 @@ import jax
 import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
-from errorband.numerics import double_precision, pad_rows, padded_size
+from errorband.numerics import double_precision, pad_rows
 from errorband.parameters import Printable, entries, replace_values
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 
-CHUNK = 4096  # rows evaluated at once on the host's behalf
+CHUNKS = 4096, 512, 64  # rows evaluated at once on the host's behalf
 
 
 class Likelihood(Printable):
@@ -274,13 +274,14 @@ def floored(mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.ndarray:
-    """A compiled function of the rows of some arrays, in chunks padded to a few sizes."""
-    out = []
+    """A compiled function of the rows of some arrays, in chunks of three sizes only, so that it compiles but thrice."""
+    out, start, n = [], 0, len(arrays[0])
     with double_precision():
-        for start in range(0, len(arrays[0]), CHUNK):
-            chunk = [a[start : start + CHUNK] for a in arrays]
-            n = len(chunk[0])
-            out.append(np.asarray(function(likelihood, *(pad_rows(a, padded_size(n)) for a in chunk)))[:n])
+        while start < n:
+            size = next((s for s in CHUNKS if s <= n - start), CHUNKS[-1])
+            chunk = [pad_rows(a[start : start + size], size) for a in arrays]
+            out.append(np.asarray(function(likelihood, *chunk))[: n - start])
+            start += size
     return np.concatenate(out) if out else np.zeros(0)
 
 

@@ -189,7 +189,7 @@ class GaussianMixturePredictive(QuantilesFromCdf):
     --------
     >>> p = GaussianMixturePredictive([[0.9, 0.1]], [[0.0, 0.0]], [[1.0, 10.0]])
     >>> p.quantile([0.5, 0.975]).round(3)
-    array([[0.   , 6.739]])
+    array([[0.   , 6.745]])
     """
 
     log_density_of: Callable[[np.ndarray], np.ndarray] | None = None  # a better one than the mixture's own, if known

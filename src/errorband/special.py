@@ -29,7 +29,7 @@ def _erfcx_series() -> np.ndarray:
         x = 3.75 * (1 + t) / (1 - t)
         return (1 + 2 * x) * scipy.special.erfcx(x)
 
-    return np.polynomial.chebyshev.chebinterpolate(function, 127)[:23]  # the rest is rounding
+    return np.polynomial.chebyshev.chebinterpolate(function, 127)[:23]  # the rest is rounding  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def _erfcx(x: Any) -> Any:

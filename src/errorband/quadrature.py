@@ -161,10 +161,8 @@ def _nodes(log_g: Callable[[Any], Any], m: Any, s: Any, concave: bool, feature: 
     """Rule in z = (f − mean)/std for the integrand exp(log g − ½z²)."""
     mode, width = _mode(log_g, concave)
     centres, widths = _anchors(mode, width, m, s, feature, with_prior=not concave)
-    lower, upper, reach = mode, mode, REACH
-    if not concave:  # where log g is convex, the integrand is wider than the normal
-        lower, upper, reach = jnp.minimum(mode, 0.0), jnp.maximum(mode, 0.0), 1.6 * REACH
-    nodes, weights = panel_rule(centres, widths, lower - reach, upper + reach)
+    lower, upper = (mode, mode) if concave else (jnp.minimum(mode, 0.0), jnp.maximum(mode, 0.0))
+    nodes, weights = panel_rule(centres, widths, lower - REACH, upper + REACH)
     return jax.lax.stop_gradient((nodes, weights))
 
 

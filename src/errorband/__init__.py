@@ -5,7 +5,13 @@ used, so that ``import errorband`` itself is quick.
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING
+
+# OpenBLAS keeps its threads spinning for 30 ms after each call, on the cores that JAX needs next; a millisecond is
+# enough. It reads this once, when SciPy loads it, and JAX has threads of its own: a process that has SciPy already is
+# only slower.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 __version__ = "0.1.0"
 

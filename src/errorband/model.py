@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from errorband.approximations import Approximation
+from errorband.approximations.base import sum_of_products
 from errorband.kernels import Kernel
 from errorband.likelihoods import Likelihood
 from errorband.means import Mean
@@ -23,11 +24,17 @@ class Model(Printable):
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
-        L = self.likelihood.n_latents
-        mean = (
-            jnp.zeros((X.shape[0], L)).at[:, 0].set(self.mean.evaluate(X)) if L > 1 else self.mean.evaluate(X)[:, None]
-        )
-        return PriorAtData(self.approximation.structure(self.kernel, X, L), self.likelihood, mean)
+        structure = self.approximation.structure(self.kernel, X, self.likelihood.n_latents)
+        return PriorAtData(structure, self.likelihood, self._mean(X))
+
+    def inner(self, X: Any, bar: "PriorAtData") -> Any:
+        """⟨bar, prior⟩: its derivative in the hyperparameters takes ``bar``, derivatives in the prior, to theirs."""
+        structure = self.approximation.inner(self.kernel, X, self.likelihood.n_latents, bar.structure)
+        return structure + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self._mean(X)))
+
+    def _mean(self, X: Any) -> Any:
+        first, L = self.mean.evaluate(X)[:, None], self.likelihood.n_latents
+        return first if L == 1 else jnp.concatenate([first, jnp.zeros((len(X), L - 1))], axis=1)
 
 
 class PriorAtData(eqx.Module):

@@ -68,15 +68,22 @@ def _cache_settings() -> dict[str, Any]:
     directory = cache_directory()
     if directory is None or jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
         return {}
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    if not _made(directory):
         return {}
     return {
         "jax_compilation_cache_dir": str(directory),
         "jax_persistent_cache_min_compile_time_secs": 0.0,  # ours are many and small: keep them all
         "jax_persistent_cache_min_entry_size_bytes": 0,
     }
+
+
+@functools.cache
+def _made(directory: Path) -> bool:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return True
 
 
 def _configure_cache(settings: dict[str, Any]) -> None:
@@ -98,18 +105,18 @@ def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def padded_size(n: int) -> int:
-    """Round a number of rows up to one of 16 sizes per octave, so that folds of unequal size share compiled code.
+    """Round a number of rows up to one of 32 sizes per octave, so that folds of unequal size share compiled code.
 
-    The rows added are at most a sixteenth of the whole, or fewer than 8 (16 is the smallest size).
+    The rows added are at most a thirty-second of the whole, or fewer than 8 (16 is the smallest size).
 
     Examples
     --------
     >>> [padded_size(n) for n in (5, 100, 401, 402, 2000)]
-    [16, 104, 416, 416, 2048]
+    [16, 104, 408, 408, 2016]
     """
     if n <= 16:
         return 16
-    step = max(8, 2 ** ((n - 1).bit_length() - 5))
+    step = max(8, 2 ** ((n - 1).bit_length() - 6))
     return -(-n // step) * step
 
 

@@ -5,9 +5,11 @@ theta ──unpack──▶ model ──prior──▶ numbers at the data ─�
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from errorband import parameters
@@ -36,7 +38,9 @@ class EvidenceObjective:
         n = len(self.data.y)
         self._X = pad_rows(self.data.X, padded_size(n))
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
+        self._evaluate = self.inference.evaluate  # looked up once: a method of an equinox module is made anew each time
         self.state = None  # where the inference rule last ended: the next run starts there
+        self._spent = None  # memory of the last structure, used again for the next: new memory costs time
         self._has_priors = any(e.prior and not e.fixed for e in parameters.entries(self.model))
 
     @in_double_precision
@@ -51,10 +55,13 @@ class EvidenceObjective:
     @in_double_precision
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and gradient at a vector."""
-        prior, pull = _prior_and_pullback(self.model, theta, self._X)
-        found = self.inference.evaluate(prior, self.data, self.basis, self.state)
+        if self._spent is None:
+            self._spent = _empty_structure(self.model, theta, self._X)
+        prior = _prior_at(self.model, theta, self._X, self._spent)
+        self._spent = prior.structure
+        found = self._evaluate(prior, self.data, self.basis, self.state)
         self.state = found.state
-        value, gradient = found.log_evidence, np.asarray(_pull_back(pull, found.adjoint))
+        value, gradient = found.log_evidence, np.asarray(_pull_back(self.model, theta, self._X, found.adjoint))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
@@ -67,14 +74,20 @@ class EvidenceObjective:
         return model, _prior(model, self._X)
 
 
-@jax.jit
-def _prior_and_pullback(template: Model, theta: Any, X: Any) -> tuple[PriorAtData, Any]:
-    return jax.vjp(lambda t: parameters.unpack(template, t).prior(X), theta)
+@functools.partial(jax.jit, donate_argnums=3, keep_unused=True)
+def _prior_at(template: Model, theta: Any, X: Any, spent: Any) -> PriorAtData:
+    return parameters.unpack(template, theta).prior(X)
+
+
+def _empty_structure(template: Model, theta: Any, X: Any) -> Any:
+    shapes = jax.eval_shape(lambda: parameters.unpack(template, theta).prior(X).structure)
+    return jax.tree.map(lambda array: jnp.empty(array.shape, array.dtype), shapes)
 
 
 @jax.jit
-def _pull_back(pull: Any, adjoint: Adjoint) -> Any:
-    return pull(adjoint.expand())[0]
+def _pull_back(template: Model, theta: Any, X: Any, adjoint: Adjoint) -> Any:
+    """From derivatives in the prior at the data to derivatives in theta: the prior is computed again, in blocks."""
+    return jax.grad(lambda t: parameters.unpack(template, t).inner(X, adjoint.expand()))(theta)
 
 
 @jax.jit

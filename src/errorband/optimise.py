@@ -12,6 +12,8 @@ import numpy as np
 import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 
+from errorband import interrupts
+
 # log value and its gradient at an unconstrained vector; LinAlgError marks a bad point.
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
@@ -91,7 +93,7 @@ class LBFGS:
         starts = [theta0, *([] if restarts is None else restarts)]
         began, runs = time.perf_counter(), []
         deadline = None if self.max_seconds is None else began + self.max_seconds
-        with _progress(verbose, label, len(starts)) as report:
+        with interrupts.heard(), _progress(verbose, label, len(starts)) as report:
             for start in starts:
                 run = _Run(objective, report, deadline)
                 runs.append(run)

@@ -56,7 +56,8 @@ def stretched_trapezoid(order: int, n_latents: int, reach: float = 6.0) -> tuple
     """Product of trapezoid rules in u, ε = 2 sinh(u/2): like :func:`gauss_hermite`, better for non-polynomials."""
     u = np.linspace(-reach, reach, order)
     x = 2 * np.sinh(0.5 * u)
-    log_w = np.log((u[1] - u[0]) * np.cosh(0.5 * u)) - 0.5 * (x**2 + LOG_2PI)
+    log_w = np.log(np.cosh(0.5 * u)) - 0.5 * x**2
+    log_w -= np.log(np.exp(log_w).sum())
     nodes = np.array(list(itertools.product(x, repeat=n_latents)))
     return nodes, np.array([sum(c) for c in itertools.product(log_w, repeat=n_latents)])
 
@@ -161,8 +162,10 @@ def _nodes(log_g: Callable[[Any], Any], m: Any, s: Any, concave: bool, feature: 
     """Rule in z = (f − mean)/std for the integrand exp(log g − ½z²)."""
     mode, width = _mode(log_g, concave)
     centres, widths = _anchors(mode, width, m, s, feature, with_prior=not concave)
-    lower, upper = (mode, mode) if concave else (jnp.minimum(mode, 0.0), jnp.maximum(mode, 0.0))
-    nodes, weights = panel_rule(centres, widths, lower - REACH, upper + REACH)
+    lower, upper, reach = mode, mode, REACH
+    if not concave:  # where log g is convex, the integrand is wider than the normal
+        lower, upper, reach = jnp.minimum(mode, 0.0), jnp.maximum(mode, 0.0), 1.6 * REACH
+    nodes, weights = panel_rule(centres, widths, lower - reach, upper + reach)
     return jax.lax.stop_gradient((nodes, weights))
 
 

@@ -52,10 +52,10 @@ def test_folds_of_unequal_size_compile_once(data):
     X, y = rng.normal(size=(203, 3)), rng.normal(size=203)
     sizes = {len(train) for train, _ in KFold(5).split(X)}
     assert len(sizes) > 1
-    objective._prior_and_pullback.clear_cache()
+    objective._prior_at.clear_cache()
     objective._pull_back.clear_cache()
     cross_val_score(GPRegressor(optimizer=LBFGS(max_iter=2)), X, y, cv=5, error_score="raise")
-    assert objective._prior_and_pullback._cache_size() == 1
+    assert objective._prior_at._cache_size() == 1
     assert objective._pull_back._cache_size() == 1
 
 

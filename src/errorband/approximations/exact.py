@@ -1,9 +1,13 @@
 """No approximation."""
 
+import jax
 import jax.numpy as jnp
 
 from errorband.approximations.base import Approximation
 from errorband.structures import Dense
+
+
+BLOCK = 2**18  # entries of K recomputed at once for its derivatives: they fit the cache
 
 
 class Exact(Approximation):
@@ -11,6 +15,20 @@ class Exact(Approximation):
 
     def structure(self, kernel, X, n_latents):
         return Dense(_for_each_latent(kernel.gram(X, X), n_latents))
+
+    def inner(self, kernel, X, n_latents, bar):
+        """A block of rows of K at a time, recomputed in the backward pass: nothing of size N² is kept for it."""
+        n = X.shape[0]
+        size = min(n, max(8, BLOCK // n))
+
+        @jax.checkpoint
+        def block(total, number):
+            start = jnp.minimum(number * size, n - size)  # the last block overlaps the one before: not counted twice
+            new = start + jnp.arange(size) >= number * size
+            rows = jnp.where(new[:, None], jnp.sum(bar.rows(start, size), axis=0), 0.0)
+            return total + jnp.vdot(rows, kernel.gram(jax.lax.dynamic_slice_in_dim(X, start, size), X)), None
+
+        return jax.lax.scan(block, 0.0, jnp.arange(-(-n // size)))[0]
 
     def cross(self, kernel, X, X_new, n_latents):
         return _for_each_latent(kernel.gram(X_new, X), n_latents)

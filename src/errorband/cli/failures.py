@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from errorband import interrupts
+
 EXIT_CODES = """0 all is well; a search that stopped early is a warning, not an error.
 
 1 something unexpected; --debug shows where.
@@ -128,7 +130,8 @@ class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttribut
         if not standalone_mode:
             return super().main(*args, standalone_mode=False, **extra)
         try:
-            code = super().main(*args, standalone_mode=False, **extra)
+            with interrupts.heard():
+                code = super().main(*args, standalone_mode=False, **extra)
         except (typer.Abort, KeyboardInterrupt):
             say_error("Interrupted before there was a model, so nothing was written.")
             code = ExitCode.INTERRUPTED

@@ -7,9 +7,8 @@ is the same for every model (:mod:`errorband.objective`); nothing is ever differ
 
 import abc
 import dataclasses
-from typing import Any
+from typing import Any, Protocol
 
-import equinox as eqx
 import numpy as np
 
 from errorband.model import Model, PriorAtData
@@ -44,12 +43,12 @@ class Status:
     message: str
 
 
-class Adjoint(eqx.Module):
-    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`, in whatever compact form a rule has."""
+class Adjoint(Protocol):
+    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`: a pytree in whatever form a rule has."""
 
-    @abc.abstractmethod
     def expand(self) -> PriorAtData:
-        """The derivatives as a pytree of the same structure. Traced, so that large arrays are made on the fly."""
+        """The derivatives as :meth:`Model.inner` takes them. Traced, so that large arrays are made on the fly."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,18 +2,19 @@
 
 from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Exact as NoApproximation
-from errorband.inference.base import Adjoint, Evaluation, Inference, Status
+from errorband.inference.base import Evaluation, Inference, Status
 from errorband.likelihoods import Gaussian
 from errorband.model import Model, PriorAtData
 from errorband.parameters import replace_values
 from errorband.posterior import DensePosterior
 from errorband.predictive import GaussianPredictive
-from errorband.structures import Dense
 
 
 class Exact(Inference):
@@ -43,17 +44,18 @@ class Exact(Inference):
         )
 
     def evaluate(self, prior, data, basis, state=None):
-        f = _factorise(prior, data, basis)
         n, p = basis.shape
+        with linalg.blas_threads(n):
+            f = _factorise(prior, data, basis)
+            inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # in f.buffer; its upper triangle
         # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
         value = -0.5 * (f.residual @ f.weights + f.log_det + (n - p) * np.log(2 * np.pi))
-        inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # the upper triangle is valid
         if p:
             inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
         noise_bar = 0.5 * float(np.sum(f.weights**2 - np.diagonal(inverse)))
-        size = prior.mean.shape[0]
-        likelihood_bar = replace_values(prior.likelihood, {("noise_variance",): np.asarray(noise_bar)})
-        adjoint = ExactAdjoint(_padded(f.weights, size), _padded(inverse, size), likelihood_bar)
+        linalg.spread_rows(f.buffer, n)
+        weights = np.concatenate([f.weights, np.zeros(len(f.buffer) - n)])
+        adjoint = ExactAdjoint(weights, f.buffer, noise_bar, prior.likelihood)
         return Evaluation(float(value), adjoint, None, Status(True, 0, "Exact."))
 
     def posterior(self, model, prior, data, basis, state=None):
@@ -79,20 +81,33 @@ class Exact(Inference):
         return GaussianPredictive(data.y - f.weights / precision, np.sqrt(1.0 / precision))
 
 
-class ExactAdjoint(Adjoint):
-    """α and the upper triangle of A⁻¹, from which ∂ log p/∂K is made where it is used."""
+class ExactAdjoint(NamedTuple):
+    """α and the upper triangle of A⁻¹, from which ∂ log p/∂K is made where it is used. (A tuple is quick to make.)"""
 
     weights: Any
     inverse: Any
+    noise: Any
     likelihood: Any
 
     def expand(self) -> PriorAtData:
-        """Upper triangle only: ⟨G, ∂K⟩ = ⟨2·triu(G) − diag(G), ∂K⟩ for symmetric ∂K saves the other half."""
-        n = len(self.weights)
-        row, column = jnp.arange(n)[:, None], jnp.arange(n)[None, :]
-        twice_half = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
-        K_bar = twice_half * (self.weights[:, None] * self.weights[None, :] - self.inverse)
-        return PriorAtData(Dense(K_bar[None]), self.likelihood, self.weights[:, None])
+        """As a prior whose covariance is made a block of rows at a time."""
+        likelihood = replace_values(self.likelihood, {("noise_variance",): self.noise})
+        return PriorAtData(_CovarianceBar(self.weights, self.inverse), likelihood, self.weights[:, None])  # pyright: ignore[reportArgumentType]
+
+
+class _CovarianceBar(eqx.Module):
+    """∂ log p/∂K = ½(ααᵀ − A⁻¹) = G, as far as needed: ⟨G, ∂K⟩ = ⟨2·triu(G) − diag(G), ∂K⟩ for symmetric ∂K."""
+
+    weights: Any
+    inverse: Any
+
+    def rows(self, start: Any, size: int) -> Any:
+        """Rows of 2·triu(G) − diag(G), in place of :meth:`Dense.rows`."""
+        row, column = start + jnp.arange(size)[:, None], jnp.arange(len(self.weights))[None, :]
+        share = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
+        weights = jax.lax.dynamic_slice_in_dim(self.weights, start, size)
+        inverse = jax.lax.dynamic_slice_in_dim(self.inverse, start, size)
+        return (share * (weights[:, None] * self.weights[None, :] - inverse))[None]
 
 
 class _Factors(NamedTuple):
@@ -107,11 +122,15 @@ class _Factors(NamedTuple):
     basis_factor: np.ndarray  # C, HᵀA⁻¹H = CCᵀ
     whitened_basis: np.ndarray  # B = L⁻¹H
     whitened_back: np.ndarray  # A⁻¹H C⁻ᵀ, so that P = A⁻¹ − (this)(this)ᵀ
+    buffer: np.ndarray  # of the size of the padded K; L is at its start
 
 
 def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     n, p = basis.shape
-    A = np.array(np.asarray(prior.structure.K)[0, :n, :n], order="C")  # pyright: ignore[reportAttributeAccessIssue]
+    K = np.asarray(prior.structure.K)[0]  # pyright: ignore[reportAttributeAccessIssue]
+    buffer = linalg.aligned_empty(len(K))
+    A = buffer.reshape(-1)[: n * n].reshape(n, n)
+    A[:] = K[:n, :n]
     noise = float(prior.likelihood.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
     A.flat[:: n + 1] += noise if data.noise_variance is None else noise + data.noise_variance
     chol = linalg.cholesky(A, overwrite=True)
@@ -119,7 +138,8 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     if p == 0:
         alpha = linalg.solve_cholesky(chol.factor, r)
         empty = np.zeros((n, 0))
-        return _Factors(r, alpha, chol.factor, chol.log_det, chol.jitter, np.zeros(0), np.zeros((0, 0)), empty, empty)
+        none = np.zeros(0), np.zeros((0, 0)), empty, empty
+        return _Factors(r, alpha, chol.factor, chol.log_det, chol.jitter, *none, buffer)
     if n <= p:
         raise ValueError(f"Integrating out {p} coefficients of the mean needs more than {p} rows; there are {n}.")
     B = linalg.solve_lower(chol.factor, np.asfortranarray(basis))
@@ -132,12 +152,5 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     alpha = linalg.solve_cholesky(chol.factor, r - basis @ beta)
     back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
     log_det = chol.log_det + inner.log_det
-    return _Factors(r, alpha, chol.factor, log_det, chol.jitter, beta, inner.factor, B, back)
+    return _Factors(r, alpha, chol.factor, log_det, chol.jitter, beta, inner.factor, B, back, buffer)
 
-
-def _padded(array: np.ndarray, size: int) -> np.ndarray:
-    if len(array) == size:
-        return array
-    out = np.zeros((size,) * array.ndim)
-    out[tuple(slice(s) for s in array.shape)] = array
-    return out

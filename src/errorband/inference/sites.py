@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.inference.base import Adjoint, Evaluation, Inference, Status
+from errorband.inference.base import Evaluation, Inference, Status
 from errorband.likelihoods import Likelihood
 from errorband.model import PriorAtData
 from errorband.numerics import in_double_precision
@@ -40,7 +40,7 @@ class Data(eqx.Module):
     mask: Any
 
 
-class SiteAdjoint(Adjoint):
+class SiteAdjoint(eqx.Module):
     """Derivatives that are already laid out like the prior."""
 
     prior: PriorAtData

@@ -17,7 +17,7 @@ from errorband.parameters import Printable, entries, replace_values
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 
-CHUNKS = 4096, 512, 64  # rows evaluated at once on the host's behalf
+CHUNKS = 4096, 256, 16  # rows evaluated at once on the host's behalf
 
 
 class Likelihood(Printable):

@@ -121,25 +121,36 @@ class TabulatedPredictive(QuantilesFromCdf):
 
     def _log_in_t(self, t: np.ndarray) -> np.ndarray:
         """Log density in unbounded coordinates."""
-        forward, _ = TRANSFORMS[self.support]
+        forward, inverse = TRANSFORMS[self.support]
         jacobian = {"real": 0.0, "positive": t, "unit": -np.logaddexp(0, t) - np.logaddexp(0, -t)}[self.support]
+        y = forward(t)
+        inside = np.isfinite(inverse(y))
         with np.errstate(invalid="ignore", over="ignore"):
-            value = self._log_density(forward(t)) + jacobian
-        return np.where(np.isnan(value), -np.inf, value)
+            value = self._log_density(np.where(inside, y, forward(0.0))) + jacobian
+        return np.where(inside & ~np.isnan(value), value, -np.inf)
 
     def _find_bulk(self, t: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Mode, half width at half a nat, and how far in asinh(t/width) the density matters."""
         rows, u = np.arange(len(t)), np.linspace(-14.0, 14.0, 57)
-        for _ in range(6):  # a wide scan, then ever closer ones
+        going = np.full(len(t), True)
+        for _ in range(25):  # a wide scan, then ever closer ones until the density hardly falls in between
             scan = t[:, None] + width[:, None] * np.sinh(u)
-            best = np.argmax(self._log_in_t(scan), axis=1)
+            value = self._log_in_t(scan)
+            best = np.argmax(value, axis=1)
             spacing = (u[1] - u[0]) * width * np.cosh(u[best])
-            t, width, u = scan[rows, best], spacing / 2, np.linspace(-1.8, 1.8, 9)
+            t, width = np.where(going, scan[rows, best], t), np.where(going, spacing / 2, width)
+            inner, u = np.clip(best, 1, len(u) - 2), np.linspace(-1.8, 1.8, 9)
+            neighbours = np.minimum(value[rows, inner - 1], value[rows, inner + 1])
+            going &= ~(neighbours > value[rows, best] - 0.1)
+            if not np.any(going):
+                break
         steps = width[:, None] * 4.0 ** np.arange(-1, 20)
         around = self._log_in_t(t[:, None] + np.concatenate([0 * steps[:, :1], steps, -steps], axis=1))
+        if not np.all(np.isfinite(around[:, 0])):
+            raise ValueError("log_prob is not a density of the target: no target was found where it is finite.")
         k = steps.shape[1]
         higher = np.maximum(around[:, 1 : k + 1], around[:, k + 1 :]) - around[:, :1]
-        scale = steps[rows, np.minimum(np.sum(higher > -0.5, axis=1), k - 1)]
+        scale = 0.5 * steps[rows, np.minimum(np.sum(higher > -0.5, axis=1), k - 1)]
         last = steps[rows, np.minimum(np.sum(np.log(steps) - np.log(scale)[:, None] + higher > -32, axis=1), k - 1)]
         return t, scale, float(np.arcsinh(np.max(last / scale)))
 

@@ -34,6 +34,10 @@ class Dense(Structure):
     def diagonal(self) -> Array:
         return jnp.diagonal(self.K, axis1=1, axis2=2).T
 
+    def rows(self, start: Array, size: int) -> Array:
+        """Rows start, …, start + size − 1 of each matrix: (L, size, N)."""
+        return jax.lax.dynamic_slice_in_dim(self.K, start, size, axis=1)
+
     def dense(self) -> Array:
         size = self.n_data * self.n_latents
         return jnp.einsum("lnm,lk->nlmk", self.K, jnp.eye(self.n_latents, dtype=self.K.dtype)).reshape(size, size)

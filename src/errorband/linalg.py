@@ -23,7 +23,7 @@ JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
 SPREAD = 64
 
 # Below this order BLAS threads cost more than they bring.
-SMALL = 768
+SMALL = 384
 
 
 class NotPositiveDefinite(np.linalg.LinAlgError):

@@ -54,7 +54,7 @@ class Zero(Mean):
     """m(x) = 0."""
 
     def basis(self, X):
-        return jnp.zeros((X.shape[0], 0))
+        return X[:, :0]
 
 
 class Constant(Mean):

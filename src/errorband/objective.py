@@ -9,7 +9,6 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from errorband import parameters
@@ -70,18 +69,29 @@ class EvidenceObjective:
     @in_double_precision
     def at(self, theta: np.ndarray) -> tuple[Model, PriorAtData]:
         """Model with plain values at a vector, and its prior at the data."""
-        model = jax.tree.map(np.asarray, _unpack(self.model, theta))
-        return model, _prior(model, self._X)
+        spent = _empty_structure(self.model, theta, self._X) if self._spent is None else self._spent
+        self._spent = None  # the caller keeps what we return
+        return jax.tree.map(np.asarray, _unpack(self.model, theta)), _prior_at(self.model, theta, self._X, spent)
+
+
+@jax.jit
+def _unpack(template: Model, theta: Any) -> Model:
+    return parameters.unpack(template, theta)
+
+
+@jax.jit
+def _prior(template: Model, theta: Any, X: Any) -> PriorAtData:
+    return parameters.unpack(template, theta).prior(X)
 
 
 @functools.partial(jax.jit, donate_argnums=3, keep_unused=True)
 def _prior_at(template: Model, theta: Any, X: Any, spent: Any) -> PriorAtData:
-    return parameters.unpack(template, theta).prior(X)
+    return _prior(template, theta, X)
 
 
 def _empty_structure(template: Model, theta: Any, X: Any) -> Any:
-    shapes = jax.eval_shape(lambda: parameters.unpack(template, theta).prior(X).structure)
-    return jax.tree.map(lambda array: jnp.empty(array.shape, array.dtype), shapes)
+    shapes = jax.eval_shape(_prior, template, theta, X).structure
+    return jax.tree.map(lambda array: jax.device_put(np.empty(array.shape, array.dtype)), shapes)
 
 
 @jax.jit
@@ -93,13 +103,3 @@ def _pull_back(template: Model, theta: Any, X: Any, adjoint: Adjoint) -> Any:
 @jax.jit
 def _log_prior(template: Model, theta: Any) -> Any:
     return jax.value_and_grad(lambda t: parameters.log_prior(template, t))(theta)
-
-
-@jax.jit
-def _unpack(template: Model, theta: Any) -> Model:
-    return parameters.unpack(template, theta)
-
-
-@jax.jit
-def _prior(model: Model, X: Any) -> PriorAtData:
-    return model.prior(X)

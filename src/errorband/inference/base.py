@@ -44,7 +44,7 @@ class Status:
 
 
 class Adjoint(Protocol):
-    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`: a pytree in whatever form a rule has."""
+    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`: a pytree of whatever form."""
 
     def expand(self) -> PriorAtData:
         """The derivatives as :meth:`Model.inner` takes them. Traced, so that large arrays are made on the fly."""

@@ -82,7 +82,7 @@ class Exact(Inference):
 
 
 class ExactAdjoint(NamedTuple):
-    """α and the upper triangle of A⁻¹, from which ∂ log p/∂K is made where it is used. (A tuple is quick to make.)"""
+    """α and the upper triangle of A⁻¹, from which ∂ log p/∂K is made where it is used."""
 
     weights: Any
     inverse: Any
@@ -153,4 +153,3 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
     log_det = chol.log_det + inner.log_det
     return _Factors(r, alpha, chol.factor, log_det, chol.jitter, beta, inner.factor, B, back, buffer)
-

@@ -1,0 +1,123 @@
+"""Predictive distributions that stand by themselves."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from errorband.likelihoods.numerical import TabulatedPredictive
+from errorband.predictive import (
+    CategoricalPredictive,
+    GaussianMixturePredictive,
+    GaussianPredictive,
+    RescaledPredictive,
+)
+
+LEVELS = [1e-6, 0.02, 0.5, 0.9, 1 - 1e-6]
+
+
+def check_distribution(p, accuracy=1e-9):
+    """Quantiles and cdf are inverse, the interval and draws agree with both."""
+    found = p.quantile(LEVELS)
+    assert found.shape == (len(p), len(LEVELS))
+    assert (np.diff(found, axis=1) > 0).all()
+    for level, column in zip(LEVELS, found.T, strict=True):
+        assert_allclose(p.cdf(column), level, rtol=1e-4, atol=accuracy)
+    low, high = p.interval(0.88)
+    assert_allclose(p.cdf(high) - p.cdf(low), 0.88, atol=2 * accuracy)
+    draws = p.sample(4000, random_state=0)
+    assert draws.shape == (4000, len(p))
+    assert_allclose(np.mean(draws < p.quantile(0.3), axis=0), 0.3, atol=0.04)
+    assert_allclose(draws, p.sample(4000, random_state=0))
+    step = 1e-4 * (found[:, 3] - found[:, 1])
+    slope = (p.cdf(found[:, 2] + step) - p.cdf(found[:, 2] - step)) / (2 * step)
+    assert_allclose(np.log(slope), p.log_density(found[:, 2]), atol=1e-3)
+
+
+def mixture():
+    return GaussianMixturePredictive([[0.7, 0.3], [0.01, 0.99]], [[0.0, 3.0], [-100.0, 0.0]], [[1.0, 0.1], [1.0, 2.0]])
+
+
+def test_normal():
+    check_distribution(GaussianPredictive([0.0, 1e6], [1.0, 1e-3]), accuracy=1e-7)
+
+
+def test_mixture_of_normals():
+    p = mixture()
+    check_distribution(p)
+    y = np.array([0.5, -99.0])
+    w, m, s = p.weights, p.means, p.stds
+    assert_allclose(p.log_density(y), np.log(np.sum(w * stats.norm.pdf(y[:, None], m, s), axis=1)))
+    draws = p.sample(40000, random_state=1)
+    assert_allclose(draws.mean(0), p.mean, atol=0.2)
+    assert_allclose(draws.std(0), p.std, rtol=0.05)
+
+
+def test_rescaled():
+    p = mixture()
+    q = p.rescaled(3.0, -2.0).rescaled(0.5, 1.0)
+    assert isinstance(q, RescaledPredictive)
+    assert q.base is p
+    check_distribution(q)
+    assert_allclose(q.mean, 0.5 * (3 * p.mean - 2) + 1)
+    assert_allclose(q.variance, 2.25 * p.variance)
+    assert_allclose(q.quantile(0.7), 0.5 * (3 * p.quantile(0.7) - 2) + 1)
+    assert p.rescaled(1.0, 0.0) is p
+
+
+def test_categorical():
+    p = CategoricalPredictive([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]], [0, 1, 2])
+    assert_allclose(p.mean, [1.1, 2.0])
+    assert_allclose(p.variance, [0.49, 0.0])
+    assert_allclose(p.cdf(1), [0.7, 0.0])
+    assert_allclose(p.quantile([0.2, 0.21, 0.71]), [[0, 1, 2], [2, 2, 2]])
+    assert_allclose(np.exp(p.log_density([1, 1])), [0.5, 0.0])
+    draws = p.sample(20000, random_state=0)
+    assert_allclose([np.mean(draws[:, 0] == c) for c in range(3)], [0.2, 0.5, 0.3], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("support", "distributions"),
+    [
+        ("real", [stats.norm(1e3, 1e-3), stats.cauchy(-5, 10), stats.laplace(0.3, 0.1)]),
+        ("positive", [stats.gamma(0.7, scale=3.0), stats.lognorm(0.1, scale=1e-5), stats.expon(scale=2.0)]),
+        ("unit", [stats.beta(2.0, 30.0), stats.beta(0.6, 0.6), stats.beta(300.0, 200.0)]),
+    ],
+)
+def test_known_by_its_density_only(support, distributions):
+    def log_density(y):
+        return np.stack([d.logpdf(row) for d, row in zip(distributions, y, strict=True)])
+
+    p = TabulatedPredictive(log_density, np.zeros(3), np.ones(3), support)
+    for level in (0.001, 0.3, 0.5, 0.99):
+        right = [d.ppf(level) for d in distributions]
+        assert_allclose(p.cdf(np.array(right)), level, atol=2e-4)  # the cdf of one with a kink is the least accurate
+        assert_allclose(p.quantile(level), right, rtol=2e-3)
+    finite = [i for i, d in enumerate(distributions) if np.isfinite(d.var())]
+    assert_allclose(p.mean[finite], [distributions[i].mean() for i in finite], rtol=1e-3)
+    assert_allclose(p.std[finite], [distributions[i].std() for i in finite], rtol=1e-3)
+    assert p.sample(5, random_state=0).shape == (5, 3)
+
+
+def test_counts_known_by_their_probabilities_only():
+    rates = np.array([0.5, 300.0])
+    p = TabulatedPredictive(lambda y: stats.poisson.logpmf(y, rates[:, None]), np.zeros(2), np.ones(2), "count")
+    assert_allclose(p.mean, rates)
+    assert_allclose(p.variance, rates)
+    assert_allclose(p.quantile(0.9), stats.poisson.ppf(0.9, rates))
+    assert_allclose(p.cdf(3.5), stats.poisson.cdf(3, rates), atol=1e-12)
+    with pytest.raises(ValueError, match="should sum to one"):
+        TabulatedPredictive(lambda y: stats.poisson.logpmf(y, 1e6) + 0 * y, np.zeros(1), np.ones(1), "count")
+    with pytest.raises(ValueError, match="not a density"):
+        TabulatedPredictive(lambda y: np.full(y.shape, -np.inf), np.zeros(1), np.ones(1), "real")
+
+
+def test_wrong_arguments():
+    p = mixture()
+    for q in (0.0, 1.0, [[0.5]], np.nan):
+        with pytest.raises(ValueError, match="strictly between 0 and 1"):
+            p.quantile(q)
+    with pytest.raises(ValueError, match="One y per input"):
+        p.cdf([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="level"):
+        p.interval(95)

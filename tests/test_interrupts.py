@@ -16,10 +16,13 @@ def test_an_interrupt_inside_a_collector_callback_is_raised_afterwards():
             gc.callbacks.remove(a_gc_callback)
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), interrupts.heard():
+    def collect_and_wait():
         gc.callbacks.append(a_gc_callback)
         gc.collect()
         time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt), interrupts.heard():
+        collect_and_wait()
 
 
 def test_an_interrupt_elsewhere_is_raised_at_once():

@@ -27,11 +27,14 @@ class TrainingData:
     y : array (n,)
     noise_variance : array (n,) or None
         Known variances of the noise of each target, on top of the likelihood's own.
+    weights : array (n,) or None
+        Power of each likelihood term: 2 counts a row twice.
     """
 
     X: np.ndarray
     y: np.ndarray
     noise_variance: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,7 +78,7 @@ class EP(SiteInference):
         now = self._look(prior, data, sites)
 
         def total(likelihood):  # at fixed cavities
-            return jnp.sum(masked(self._log_tilted(likelihood)(data.y, now.cavity_mean, now.cavity_cov), data.mask))
+            return jnp.sum(masked(self._log_tilted(likelihood, data)(now.cavity_mean, now.cavity_cov), data.mask))
 
         likelihood_bar = jax.tree.map(lambda g: g / self.power, likelihood_gradient(prior.likelihood, total))
         adjoint = stationary_adjoint(now.conditioned, likelihood_bar)
@@ -92,11 +92,12 @@ class EP(SiteInference):
         return double_loop(self, prior, data, run.sites if bool(run.valid) else Sites.zeros(*prior.mean.shape))
 
     # ------------------------------------------------------------------ one look at the current sites
-    def _log_tilted(self, likelihood: Any) -> Any:
-        if self.power == 1.0:
-            return per_datum(likelihood, "log_tilted")
-        tilted = per_datum(likelihood, "log_tilted_power")
-        return lambda y, m, V: tilted(y, m, V, jnp.full(y.shape, self.power))
+    def _log_tilted(self, likelihood: Any, data: Data) -> Any:
+        """Log Z per datum as a function of cavity means and covariances."""
+        if self.power == 1.0 and data.weights is None:
+            return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, V)
+        power = self.power * (jnp.ones(data.y.shape) if data.weights is None else data.weights)
+        return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, V, power)
 
     def _look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
         conditioned = prior.structure.condition(sites)
@@ -112,9 +113,8 @@ class EP(SiteInference):
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
         """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
-        log_z, alpha, nu = tilted_derivatives(
-            self._log_tilted(prior.likelihood), data.y, prior.mean + cavity_mean, cavity_cov
-        )
+        log_tilted = self._log_tilted(prior.likelihood, data)
+        log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + cavity_mean, cavity_cov)
         mean = cavity_mean + block_times(cavity_cov, alpha)  # §2.0(3)
         cov = cavity_cov - block_matmul(block_matmul(cavity_cov, nu), cavity_cov)
         L = h.shape[1]
@@ -167,7 +167,7 @@ class EP(SiteInference):
             h, A = (x[None] for x in state.marginal(n))
             site = jax.tree.map(lambda x: x[n][None], sites)
             cavity_mean, cavity_cov, safe = cavity(h, A, site, self.power)
-            one = Data(data.y[n][None], data.mask[n][None])
+            one = jax.tree.map(lambda x: x[n][None], data)
             part = PriorAtData(prior.structure, prior.likelihood, prior.mean[n][None])
             new, _, _ = self._match(part, one, h, A, cavity_mean, cavity_cov, site)
             change = jax.tree.map(lambda a, b: step * (a - b)[0], new, site)
@@ -200,14 +200,21 @@ class _Look(eqx.Module):
     cavity_cov: Any
 
 
-def tilted_derivatives(log_tilted: Any, y: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
-    """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2))."""
+def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
+    """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2)).
 
-    def one(y, m, V):
-        value = lambda m: log_tilted(y[None], m[None], V[None])[0]  # noqa: E731
-        return value(m), jax.grad(value)(m), -jax.hessian(value)(m)
+    Each datum's log Z depends on its own mean only, so one derivative of the sum along each latent gives all.
+    """
 
-    return jax.vmap(one)(y, mean, cov)
+    def gradient(mean):
+        value, pull = jax.vjp(lambda m: log_tilted(m, cov), mean)
+        return pull(jnp.ones_like(value))[0], value
+
+    directions = jnp.eye(mean.shape[1], dtype=mean.dtype)
+    alpha, columns, log_z = jax.vmap(
+        lambda e: jax.jvp(gradient, (mean,), (jnp.broadcast_to(e, mean.shape),), has_aux=True), out_axes=(None, 2, None)
+    )(directions)
+    return log_z, alpha, -columns
 
 
 def _phi(h: Any, A: Any) -> Any:
@@ -315,7 +322,7 @@ def _convex(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sites: S
     safe = left.precision[:, 0, 0] > 0 if L == 1 else jnp.linalg.eigvalsh(left.precision)[:, 0] > 0
     cov = _inverse(jnp.where(safe[:, None, None], left.precision, jnp.eye(L)))
     mean = block_times(cov, left.shift)
-    log_z, alpha, nu = tilted_derivatives(rule._log_tilted(prior.likelihood), data.y, prior.mean + mean, cov)
+    log_z, alpha, nu = tilted_derivatives(rule._log_tilted(prior.likelihood, data), prior.mean + mean, cov)
     value = conditioned.log_partition + jnp.sum(masked(log_z + _phi(mean, cov), data.mask)) / rule.power
     tilted_mean = mean + block_times(cov, alpha)
     tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)

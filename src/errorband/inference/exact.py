@@ -35,6 +35,8 @@ class Exact(Inference):
 
     def supports(self, model, data):
         """Gaussian likelihood, whole covariance."""
+        if data.weights is not None:
+            return "Exact inference has no weights per row; give each row's noise_variance instead."
         if self.applies(model):
             return None
         likelihood, approximation = type(model.likelihood).__name__, type(model.approximation).__name__

@@ -48,7 +48,7 @@ class KL(SiteInference):
         """Natural-gradient ascent of the bound."""
 
         def expected(likelihood, h, A):
-            return masked(per_datum(likelihood, "expected_log_prob")(data.y, prior.mean + h, A), data.mask)
+            return data.weighted(per_datum(likelihood, "expected_log_prob")(data.y, prior.mean + h, A))
 
         def look(sites):
             conditioned = prior.structure.condition(sites)

@@ -135,13 +135,13 @@ class _Terms:
         self.mean, self.data = prior.mean, data
 
     def log_prob(self, likelihood, f):
-        return jnp.sum(masked(per_datum(likelihood, "log_prob")(self.data.y, self.mean + f), self.data.mask))
+        return jnp.sum(self.data.weighted(per_datum(likelihood, "log_prob")(self.data.y, self.mean + f)))
 
     def gradient(self, likelihood, f):
-        return masked(jax.vmap(jax.grad(_one(likelihood), 1))(self.data.y, self.mean + f), self.data.mask)
+        return self.data.weighted(jax.vmap(jax.grad(_one(likelihood), 1))(self.data.y, self.mean + f))
 
     def curvature(self, likelihood, f):
-        return masked(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f), self.data.mask)
+        return self.data.weighted(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f))
 
 
 def _one(likelihood):

@@ -34,10 +34,16 @@ class SiteRun(eqx.Module):
 
 
 class Data(eqx.Module):
-    """Targets with padding, and the mask of what is not padding."""
+    """Targets with padding, the mask of what is not padding, and the power of each likelihood term (None: all one)."""
 
     y: Any
     mask: Any
+    weights: Any = None
+
+    def weighted(self, values: Any) -> Any:
+        """Values per datum times the weights, zero for padding."""
+        values = masked(values, self.mask)
+        return values if self.weights is None else values * self.weights.reshape(-1, *(1,) * (values.ndim - 1))
 
 
 class SiteAdjoint(eqx.Module):
@@ -113,7 +119,8 @@ class SiteInference(Inference):
     def _padded(prior: PriorAtData, data: Any) -> Data:
         n, size = len(data.y), prior.mean.shape[0]
         y = np.concatenate([data.y, np.full(size - n, data.y[0])])
-        return Data(y, np.arange(size) < n)
+        weights = None if data.weights is None else np.concatenate([data.weights, np.ones(size - n)])
+        return Data(y, np.arange(size) < n, weights)
 
 
 @jax.jit

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
-from errorband.structures import Sites
+from errorband.structures import SimplexSites, Sites
 
 
 class Laplace(SiteInference):
@@ -48,13 +48,17 @@ class Laplace(SiteInference):
             return f"{type(model.likelihood).__name__} has no curvature; use inference=EP()."
         return super().supports(model, data)
 
+    def cold(self, prior):
+        """No sites, of the kind that the likelihood's curvature has."""
+        return (SimplexSites if prior.likelihood.simplex else Sites).zeros(*prior.mean.shape)
+
     def run(self, prior, data, start):
         """Newton's method from the mean under the old sites, then evidence and implicit derivatives."""
         f, a, steps, converged = self._find_mode(prior, data, start)
         terms = _Terms(prior, data)
         gradient = terms.gradient(prior.likelihood, f)
         # Negative curvature is kept if it is asked for and the posterior is proper with it.
-        signed = _condition(prior, f, terms.curvature(prior.likelihood, f), gradient)
+        signed = prior.structure.condition(terms.sites(prior.likelihood, f))
         keep = jnp.asarray(True) if prior.likelihood.log_concave else signed.proper & (self.curvature == "newton")
 
         def curvature(likelihood, f):
@@ -63,7 +67,9 @@ class Laplace(SiteInference):
 
         conditioned = signed
         if not prior.likelihood.log_concave:
-            positive = _condition(prior, f, _positive_part(terms.curvature(prior.likelihood, f)), gradient)
+            positive = prior.structure.condition(
+                _sites(f, _positive_part(terms.curvature(prior.likelihood, f)), gradient)
+            )
             conditioned = jax.tree.map(lambda s, p: jnp.where(keep, s, p), signed, positive)
         log_prob = terms.log_prob(prior.likelihood, f)
         value = log_prob - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
@@ -94,9 +100,11 @@ class Laplace(SiteInference):
 
         def newton(state):
             f, a, value, step, _, _ = state
-            W = terms.curvature(likelihood, f)
-            W = W if likelihood.log_concave else _positive_part(W)
-            target = _condition(prior, f, W, terms.gradient(likelihood, f))
+            if likelihood.log_concave:
+                target = prior.structure.condition(terms.sites(likelihood, f))
+            else:
+                W = _positive_part(terms.curvature(likelihood, f))
+                target = prior.structure.condition(_sites(f, W, terms.gradient(likelihood, f)))
             df, da = target.mean - f, target.weights - a
 
             def halve(search):
@@ -143,15 +151,22 @@ class _Terms:
     def curvature(self, likelihood, f):
         return self.data.weighted(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f))
 
+    def sites(self, likelihood, f):
+        """The expansion at f as sites, in the form that structures exploit where the likelihood has it."""
+        general = _sites(f, self.curvature(likelihood, f), self.gradient(likelihood, f))
+        if not likelihood.simplex:
+            return general
+        return SimplexSites.of(general.shift, self.data.weighted(jax.vmap(likelihood.share)(self.mean + f)))
+
 
 def _one(likelihood):
     """Log p of one datum, with f a vector."""
     return likelihood.log_prob if likelihood.n_latents > 1 else lambda y, f: likelihood.log_prob(y, f[0])
 
 
-def _condition(prior: PriorAtData, f: Any, W: Any, gradient: Any) -> Any:
-    """The posterior under the sites that the expansion at f gives: its mean is where the Newton step leads."""
-    return prior.structure.condition(Sites(jnp.einsum("nij,nj->ni", W, f) + gradient, W))
+def _sites(f: Any, W: Any, gradient: Any) -> Sites:
+    """Log p to second order at f, as sites: the posterior mean under them is where the Newton step leads."""
+    return Sites(jnp.einsum("nij,nj->ni", W, f) + gradient, W)
 
 
 def _positive_part(W: Any) -> Any:

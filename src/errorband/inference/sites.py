@@ -63,6 +63,10 @@ class SiteInference(Inference):
     def run(self, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
         """Go to the fixed point from these sites. Traced."""
 
+    def cold(self, prior: PriorAtData) -> Sites:
+        """Where a first run starts: sites that leave the prior as it is."""
+        return Sites.zeros(*prior.mean.shape)
+
     def supports(self, model, data):
         """Sites work with every likelihood; known noise per row and flat priors on the mean need exact inference."""
         if data.noise_variance is not None:
@@ -74,7 +78,7 @@ class SiteInference(Inference):
     def evaluate(self, prior, data, basis, state=None):
         """Run compiled, from the sites of the last run if there are any."""
         padded = self._padded(prior, data)
-        cold = Sites.zeros(*prior.mean.shape)
+        cold = self.cold(prior)
         run = _run(self, prior, padded, cold if state is None else state)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
             run = _run(self, prior, padded, cold)

@@ -31,6 +31,8 @@ class Likelihood(Printable):
         Whether log p(y | f) is concave in f: then the posterior has one mode and site precisions are not negative.
     smooth : bool
         Whether gradient and curvature of log p(y | f) say how the term acts, as Laplace's approximation assumes.
+    simplex : bool
+        Whether −∇² log p(y | f) = diag(d) − ddᵀ/Σd for a vector d = ``share(f)`` of numbers that are not negative.
     location_scale : bool
         Whether y may be standardised: p(y | f) depends on y − f and a scale only.
     support : {"real", "positive", "unit", "count"}
@@ -42,6 +44,7 @@ class Likelihood(Printable):
     n_latents: ClassVar[int] = 1
     log_concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    simplex: ClassVar[bool] = False
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
     upper: ClassVar[float] = np.inf

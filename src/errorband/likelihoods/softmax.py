@@ -27,6 +27,7 @@ class Softmax(ClassLikelihood):
 
     n_classes: int = eqx.field(static=True)
     log_concave: ClassVar[bool] = True
+    simplex: ClassVar[bool] = True
 
     def __check_init__(self):
         check_n_classes(self)
@@ -41,6 +42,10 @@ class Softmax(ClassLikelihood):
 
     def log_prob(self, y, f):
         return f[jnp.asarray(y, int)] - jax.nn.logsumexp(f)
+
+    def share(self, f: Any) -> Any:
+        """Class probabilities π: the curvature of −log p is diag(π) − ππᵀ, whatever the class."""
+        return jax.nn.softmax(f)
 
     def expected_log_prob(self, y, mean, cov):
         mean, cov = self._differences(y, mean, cov)

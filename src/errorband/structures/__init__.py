@@ -7,7 +7,7 @@ that every inference rule is built from. ``docs/contracts/structures.md`` states
 from errorband.structures.base import Conditioned, Predictor, State, Structure, log_partition
 from errorband.structures.dense import Dense
 from errorband.structures.low_rank import LowRank
-from errorband.structures.sites import Sites
+from errorband.structures.sites import SimplexSites, Sites
 
 STRUCTURES: dict[str, type[Structure]] = {"dense": Dense, "low_rank": LowRank}
 """Every structure by name; the contract tests run over this table."""
@@ -18,6 +18,7 @@ __all__ = [
     "Dense",
     "LowRank",
     "Predictor",
+    "SimplexSites",
     "Sites",
     "State",
     "Structure",

@@ -7,13 +7,23 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.sites import Sites, block_diag_of, block_solve, block_times, minus_outer, symmetrise
+from errorband.structures.simplex import SimplexConditioned
+from errorband.structures.sites import (
+    SimplexSites,
+    Sites,
+    block_diag_of,
+    block_solve,
+    block_times,
+    minus_outer,
+    symmetrise,
+)
 
 
 class Dense(Structure):
     """K in full, one N×N matrix per latent function.
 
-    Conditioning costs O((NL)³). K itself is never inverted or factorised, so it may be singular.
+    Conditioning costs O((NL)³), or O(LN³) for the sites of softmax. K itself is never inverted or factorised, so it
+    may be singular.
 
     Parameters
     ----------
@@ -45,7 +55,9 @@ class Dense(Structure):
     def matvec(self, x: Array) -> Array:
         return jnp.einsum("lnm,ml->nl", self.K, x)
 
-    def condition(self, sites: Sites) -> "DenseConditioned":
+    def condition(self, sites: Sites) -> "DenseConditioned | SimplexConditioned":
+        if isinstance(sites, SimplexSites):
+            return SimplexConditioned.of(self, self.K, sites)
         root = SignedRoot.factorise(self.K, sites)
         weights = _solve(self, sites, root, sites.shift)
         diagonal = jnp.diagonal(root.chol)

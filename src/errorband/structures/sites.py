@@ -63,6 +63,29 @@ class Sites(eqx.Module):
         return jnp.where(jnp.abs(values) > 10.0 * jnp.finfo(values.dtype).eps * size, values, 0.0), vectors
 
 
+class SimplexSites(Sites):
+    """Sites Πₙ = diag(dₙ) − dₙdₙᵀ/Σdₙ, the curvature of softmax (d the probabilities): a structure may exploit them.
+
+    Parameters
+    ----------
+    share : Array of shape (N, L)
+        The vectors dₙ ≥ 0; zero for a datum that says nothing.
+    """
+
+    share: Array
+
+    @classmethod
+    def of(cls, shift: Array, share: Array) -> "SimplexSites":
+        total = jnp.sum(share, axis=1)[:, None, None]
+        outer = share[:, :, None] * share[:, None, :] / jnp.where(total > 0.0, total, 1.0)
+        return cls(shift, block_diag_of(share) - outer, share)
+
+    @classmethod
+    def zeros(cls, n_data: int, n_latents: int = 1) -> "SimplexSites":
+        """Sites that leave the prior as it is."""
+        return cls.of(jnp.zeros((n_data, n_latents)), jnp.zeros((n_data, n_latents)))
+
+
 # Algebra on stacks of L×L blocks. One latent per datum, the usual case, is plain element-wise arithmetic; L is a static
 # shape, so the branch costs nothing at run time.
 

@@ -1,0 +1,151 @@
+"""A dense covariance under the sites of softmax: C factorisations of order N in place of one of order CN."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from errorband.structures.base import Conditioned, Predictor, State, Structure
+from errorband.structures.sites import SimplexSites, Sites, block_diag_of
+
+
+class Factors(eqx.Module):
+    """W = (K + Π⁻¹)⁻¹ for Π = D − DR S⁻¹RᵀD, R the C stacked identities, S = RᵀDR (Rasmussen & Williams, §3.5).
+
+    With B_c = I + D_c½K_cD_c½ = L_cL_cᵀ and E_c = (K_c + D_c⁻¹)⁻¹ = D_c½B_c⁻¹D_c½ for each class, block diagonal E,
+
+        W = E − ER (Σ_c E_c)⁻¹ RᵀE,        log|I + KΠ| = Σ_c log|B_c| + log|S⁻½ (Σ_c E_c) S⁻½|.
+
+    The last term is the one that the book's algorithm 3.3 leaves out. Data that say nothing (D = 0) have a zero in
+    ``inner_scale`` and a one on the diagonal of the matrix in the last term.
+    """
+
+    chol: Array  # L_c, (C, N, N)
+    root: Array  # D_c½, (C, N)
+    inner_chol: Array  # of S⁻½ (Σ E_c) S⁻½, (N, N)
+    inner_scale: Array  # S⁻½, (N,)
+
+    @classmethod
+    def factorise(cls, K: Array, share: Array) -> "Factors":
+        root, total = jnp.sqrt(share.T), jnp.sum(share, axis=1)
+        scale = jnp.where(total > 0.0, 1.0 / jnp.sqrt(jnp.where(total > 0.0, total, 1.0)), 0.0)
+        eye = jnp.eye(K.shape[1], dtype=K.dtype)
+
+        def one_class(inner, inputs):
+            K_c, r = inputs
+            chol = jnp.linalg.cholesky(eye + r[:, None] * K_c * r)
+            return inner + _gram(solve_triangular(chol, jnp.diag(r), lower=True)), chol
+
+        inner, chol = jax.lax.scan(one_class, jnp.zeros_like(eye), (K, root))
+        inner = scale[:, None] * inner * scale + jnp.diag(jnp.where(total > 0.0, 0.0, 1.0))
+        return cls(chol, root, jnp.linalg.cholesky(inner), scale)
+
+    @property
+    def diagonals(self) -> Array:
+        """Diagonals of all triangular factors."""
+        return jnp.append(jnp.diagonal(self.chol, axis1=1, axis2=2), jnp.diagonal(self.inner_chol))
+
+    def times(self, x: Array) -> Array:
+        """W x for x of shape (N, C)."""
+        Ex = self._E(x.T)
+        inner = _cho_solve(self.inner_chol, self.inner_scale * jnp.sum(Ex, axis=0))
+        return (Ex - self._E(jnp.broadcast_to(self.inner_scale * inner, Ex.shape))).T
+
+    def _E(self, x: Array) -> Array:
+        return self.root * jax.vmap(_cho_solve)(self.chol, self.root * x)
+
+    def covariance(self, columns: Array, prior: Array) -> Array:
+        """Covariance k** − kᵀWk between the classes, (S, C, C), for columns k of shape (C, N, S), a set per class."""
+
+        def one_class(inputs):
+            chol, r, k = inputs
+            half = solve_triangular(chol, r[:, None] * k, lower=True)
+            back = r[:, None] * solve_triangular(chol, half, lower=True, trans="T")  # E_c k
+            across = solve_triangular(self.inner_chol, self.inner_scale[:, None] * back, lower=True)
+            return jnp.sum(half * half, axis=0), across
+
+        own, across = jax.lax.map(one_class, (self.chol, self.root, columns))
+        between = jax.lax.map(lambda a: jnp.sum(a[None] * across, axis=1), across)  # (C, C, S)
+        return block_diag_of(prior - own.T) + jnp.moveaxis(between, 2, 0)
+
+    def blocks(self) -> Array:
+        """The diagonal blocks of W, (C, N, N)."""
+
+        def one_class(inputs):
+            chol, r = inputs
+            E = _gram(solve_triangular(chol, jnp.diag(r), lower=True))
+            return E - _gram(solve_triangular(self.inner_chol, self.inner_scale[:, None] * E, lower=True))
+
+        return jax.lax.map(one_class, (self.chol, self.root))
+
+
+class SimplexConditioned(Conditioned):
+    """Posterior of C latent functions under a dense covariance and softmax sites, for O(CN³)."""
+
+    structure: Structure
+    sites: SimplexSites
+    factors: Factors
+    weights: Array
+    mean: Array
+    log_det: Array
+    proper: Array
+
+    @classmethod
+    def of(cls, structure: Structure, K: Array, sites: SimplexSites) -> "SimplexConditioned":
+        factors = Factors.factorise(K, sites.share)
+        weights = _solve(structure, factors, sites.shift)
+        diagonals = factors.diagonals
+        return cls(
+            structure=structure,
+            sites=sites,
+            factors=factors,
+            weights=weights,
+            mean=structure.matvec(weights),
+            log_det=2.0 * jnp.sum(jnp.log(diagonals)),
+            proper=jnp.all(jnp.isfinite(diagonals)),
+        )
+
+    def solve(self, shift: Array) -> Array:
+        return _solve(self.structure, self.factors, shift)
+
+    def marginals(self) -> tuple[Array, Array]:
+        return self.mean, self.factors.covariance(self.structure.K, self.structure.diagonal())  # pyright: ignore[reportAttributeAccessIssue]
+
+    def adjoint(self) -> Structure:
+        g = self.weights.T
+        return type(self.structure)(0.5 * (g[:, :, None] * g[:, None, :] - self.factors.blocks()))  # pyright: ignore[reportCallIssue]
+
+    def state(self) -> State:
+        """In general form: changes of single sites leave the family."""
+        return self.structure.condition(Sites(self.sites.shift, self.sites.precision)).state()
+
+    def predictor(self) -> "SimplexPredictor":
+        return SimplexPredictor(self.weights, self.factors)
+
+
+class SimplexPredictor(Predictor):
+    """Mean k*ᵀg and the exact C×C covariance k** − k*ᵀWk* of new latents; ``cross`` is K(X*, X), shape (C, S, N)."""
+
+    weights: Array
+    factors: Factors
+
+    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        mean = jnp.einsum("csn,nc->sc", cross, self.weights)
+        return mean, self.factors.covariance(jnp.swapaxes(cross, 1, 2), prior)
+
+    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+        raise NotImplementedError("The joint covariance at several inputs is for models with one latent function.")
+
+
+def _solve(structure: Structure, factors: Factors, shift: Array) -> Array:
+    """(I + ΠK)⁻¹b = b − WKb. Nothing cancels: softmax sites are weaker than one."""
+    return shift - factors.times(structure.matvec(shift))
+
+
+def _gram(half: Array) -> Array:
+    return half.T @ half
+
+
+def _cho_solve(chol: Array, x: Array) -> Array:
+    return solve_triangular(chol, solve_triangular(chol, x, lower=True), lower=True, trans="T")

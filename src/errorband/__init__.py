@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 __version__ = "0.1.0"
 
 _WHERE = {
+    "GPClassifier": "errorband.estimators",
     "GPRegressor": "errorband.estimators",
     "Parameter": "errorband.parameters",
     "LBFGS": "errorband.optimise",
@@ -36,7 +37,7 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
-    from errorband.estimators import GPRegressor
+    from errorband.estimators import GPClassifier, GPRegressor
     from errorband.optimise import LBFGS
     from errorband.parameters import Parameter
 
@@ -66,4 +67,4 @@ def __dir__() -> list[str]:
     return sorted([*_WHERE, *_MODULES, "__version__"])
 
 
-__all__ = ["LBFGS", "GPRegressor", "Parameter", "load", "report"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LBFGS", "GPClassifier", "GPRegressor", "Parameter", "load", "report"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -22,6 +22,7 @@ from errorband.model import Model
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
+from errorband.predictive import Predictive
 
 
 class GaussianProcess(BaseEstimator):
@@ -40,14 +41,14 @@ class GaussianProcess(BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
     @in_double_precision
-    def _fit(self, X: np.ndarray, y: np.ndarray, noise_variance: np.ndarray | None, scaling: Scaling) -> None:
-        """Fit to validated data; ``scaling`` says how the model sees them."""
-        objective = self._objective(X, y, noise_variance, scaling)
+    def _fit(self, data: TrainingData, scaling: Scaling) -> None:
+        """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
+        objective = self._objective(data)
         theta = self._search(objective)
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
         # Density of the targets as given, not as standardised.
-        degrees = len(y) - objective.basis.shape[1]
+        degrees = len(data.y) - objective.basis.shape[1]
         self.log_evidence_ = found.log_evidence - degrees * float(np.log(scaling.y_scale))
         self.inference_status_ = found.status
         self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis, found.state)
@@ -66,22 +67,21 @@ class GaussianProcess(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _objective(
-        self, X: np.ndarray, y: np.ndarray, noise_variance: np.ndarray | None, scaling: Scaling
-    ) -> EvidenceObjective:
-        check_magnitude(X, "X")
-        check_magnitude(y, "y")
-        data = TrainingData(
-            scaling.inputs(X),
-            scaling.targets(y),
-            None if noise_variance is None else noise_variance / scaling.y_scale**2,
-        )
+    def _objective(self, data: TrainingData) -> EvidenceObjective:
         model = self._initial_model(data)
         inference = self._inference(model)
         reason = inference.supports(model, data)
         if reason is not None:
             raise ValueError(reason)
         return EvidenceObjective(model, inference, data)
+
+    def _scaling(self, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None) -> Scaling:
+        """How the model sees validated data; targets are left alone if they are not given."""
+        check_magnitude(X, "X")
+        if not self.normalize:
+            return Scaling.identity(X.shape[1])
+        kernel = self._kernel().with_columns(getattr(self, "feature_names_in_", None), X.shape[1])
+        return Scaling.standardise(X, y, kernel, weights)
 
     def _initial_model(self, data: TrainingData) -> Model:
         """The model with every hyperparameter at its starting value."""
@@ -113,7 +113,7 @@ class GaussianProcess(BaseEstimator):
             raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         restarts = draw_restarts(theta0, self.n_restarts, rng)
-        label = f"{type(self).__name__}, {len(objective.data.y)} rows"
+        label = f"{type(self).__name__}, {len(objective.data.y)} rows, {type(objective.inference).__name__}"
         self.fit_result_ = optimizer.maximise(
             objective.value_and_gradient, theta0, restarts=restarts, verbose=self.verbose, label=label
         )
@@ -145,8 +145,7 @@ class GaussianProcess(BaseEstimator):
         if isinstance(self.inference, Inference):
             return self.inference
         if self.inference == "auto":
-            exact = ExactInference()
-            return exact if exact.applies(model) else EP()
+            return self._automatic_inference(model)
         named = {name.lower(): rule for name, rule in INFERENCES.items()}
         if self.inference in named:
             return named[self.inference]()
@@ -154,6 +153,11 @@ class GaussianProcess(BaseEstimator):
             f"inference={self.inference!r}: choose 'auto', {', '.join(map(repr, named))}, or an object of "
             "errorband.inference."
         )
+
+    def _automatic_inference(self, model: Model) -> Inference:
+        """What ``inference="auto"`` stands for."""
+        exact = ExactInference()
+        return exact if exact.applies(model) else EP()
 
     def _optimizer(self) -> LBFGS | None:
         if self.optimizer is None or isinstance(self.optimizer, LBFGS):
@@ -172,7 +176,7 @@ class GaussianProcess(BaseEstimator):
     # ------------------------------------------------------------------ showing
     def _html_repr(self) -> str:
         """What a notebook shows: scikit-learn's diagram before ``fit``, a card with what was found after."""
-        if not hasattr(self, "posterior_"):
+        if not hasattr(self, "log_evidence_"):
             return super()._html_repr()
         from errorband.reporting.card import card_html
 
@@ -188,3 +192,11 @@ class GaussianProcess(BaseEstimator):
         scaled = self.scaling_.inputs(X)
         self.kernel_.check(scaled)
         return scaled
+
+    def _leave_one_out(self) -> Predictive:
+        """Distribution of each training target given the others, as the model sees them."""
+        check_is_fitted(self)
+        model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
+        objective = EvidenceObjective(model, self.inference_, self._training_data)
+        _, prior = objective.at(objective.theta0)
+        return self.inference_.leave_one_out(prior, self._training_data, objective.basis)

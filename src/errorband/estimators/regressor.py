@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling
-from errorband.estimators.validation import check_columns_are_numeric
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
+from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
-from errorband.model import Model
 from errorband.numerics import double_precision
 from errorband.objective import EvidenceObjective
 from errorband.predictive import GaussianPredictive, Predictive
@@ -112,15 +112,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         noise_variance : array (n,), optional
             Known noise variance of each target, on top of the likelihood's own.
         """
-        X, y, noise, scaling = self._training(X, y, noise_variance)
-        self._fit(X, y, noise, scaling)
+        self._fit(*self._training(X, y, noise_variance))
         return self
 
     def objective(self, X: Any, y: Any, noise_variance: Any = None) -> EvidenceObjective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
-        return self._objective(*self._training(X, y, noise_variance))
+        return self._objective(self._training(X, y, noise_variance)[0])
 
-    def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[np.ndarray, np.ndarray, Any, Scaling]:
+    def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[TrainingData, Scaling]:
         check_columns_are_numeric(X)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
@@ -131,12 +130,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                     f"noise_variance must be one finite, non-negative number per row, shape {y.shape}; got shape "
                     f"{noise_variance.shape}."
                 )
-        kernel = self._kernel().with_columns(getattr(self, "feature_names_in_", None), X.shape[1])
-        if not self.normalize:
-            scaling = Scaling.identity(X.shape[1])
-        else:  # counts, shares and the like mean what they are: only additive noise lets targets be rescaled
-            scaling = Scaling.standardise(X, y if self._likelihood().location_scale else None, kernel)
-        return X, y, noise_variance, scaling
+        check_magnitude(y, "y")
+        # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
+        scaling = self._scaling(X, y if self._likelihood().location_scale else None)
+        noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
+        return TrainingData(scaling.inputs(X), scaling.targets(y), noise), scaling
 
     def _likelihood(self) -> Likelihood:
         if self.likelihood is None:
@@ -236,14 +234,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
-        check_is_fitted(self)
-        data = self._training_data
-        model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
-        objective = EvidenceObjective(model, self.inference_, data)
-        _, prior = objective.at(objective.theta0)
-        predictive = self.inference_.leave_one_out(prior, data, objective.basis)
+        predictive = self._leave_one_out()
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
-        return LeaveOneOut(predictive.rescaled(scale, shift), scale * data.y + shift)
+        return LeaveOneOut(predictive.rescaled(scale, shift), scale * self._training_data.y + shift)
 
 
 class LeaveOneOut:

@@ -1,0 +1,384 @@
+"""Gaussian-process classification."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from errorband.estimators.base import GaussianProcess
+from errorband.estimators.scaling import Scaling
+from errorband.estimators.validation import check_columns_are_numeric
+from errorband.inference import EP, Inference, Laplace, TrainingData
+from errorband.likelihoods import Bernoulli, ClassLikelihood, Softmax
+from errorband.means import Zero, as_mean
+from errorband.model import Model
+from errorband.numerics import MEMORY_BUDGET
+from errorband.objective import EvidenceObjective
+
+LINKS = "probit", "logit"
+ONE_VS_REST = "one_vs_rest"
+
+
+class GPClassifier(ClassifierMixin, GaussianProcess):
+    """Gaussian-process classification: class probabilities that know what the model has not seen.
+
+    Two classes have one latent function f and p(y = ±1 | f) = s(yf), s the normal cdf (probit) or the logistic
+    function. More classes have one latent function each, joined by the softmax, or a two-class model each. The
+    posterior of f is approximated by a Gaussian (EP or Laplace), and probabilities are averaged over it.
+    Hyperparameters are found by maximising the evidence.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
+        Values given are where the search starts; values left out are chosen from the data.
+    mean : {"zero", "constant", "linear"} or Mean
+        Prior mean of the latent function. The joint model of three or more classes has mean zero.
+    likelihood : {"probit", "logit"} or ClassLikelihood
+        How labels arise from the latent function. A name is the link of two classes, and of each class against the
+        rest; the joint model of several classes then is the softmax. Objects: ``Bernoulli("probit", bias=...,
+        label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
+    approximation : "auto", "exact" or Approximation
+        How the prior covariance is kept.
+    inference : "auto", "laplace", "ep", "kl" or Inference
+        How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
+        which it was.
+    multi_class : {"joint", "one_vs_rest"}
+        For three or more classes: one model with a latent function for each class, or a two-class model for each class
+        against the others, their probabilities normalised. Two classes are one two-class model either way.
+    optimizer : "lbfgs", LBFGS or None
+        Search for hyperparameters; None keeps the given values.
+    n_restarts : int
+        Additional random starts of the search.
+    normalize : bool
+        Standardise the inputs first. The hyperparameters are then those of standardised inputs.
+    random_state : int, RandomState or None
+        Seed of the restarts.
+    verbose : int
+        1 shows progress on a terminal.
+
+    Attributes
+    ----------
+    classes_ : array (C,)
+        The labels, sorted: the order of all columns of probabilities.
+    class_prior_ : array (C,)
+        Their shares among the training rows.
+    log_evidence_ : float
+        Log marginal likelihood of the labels, approximated by the inference rule. With one model per class the sum over
+        the models, which is not comparable with that of the joint model.
+    kernel_, likelihood_, mean_, approximation_, inference_
+        The fitted parts, with plain values. With one model per class, all but ``inference_`` are lists.
+    estimators_ : list of GPClassifier
+        The two-class models, in the order of ``classes_``; only with one model per class.
+    fit_result_ : FitResult, list of FitResult or None
+        How the search went.
+    inference_status_ : Status
+        Whether the inference rule converged.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (60, 1))
+    >>> y = np.where(np.sin(2 * X[:, 0]) > 0, "up", "down")
+    >>> model = GPClassifier().fit(X, y)
+    >>> model.predict([[0.8], [2.4]]).tolist()
+    ['up', 'down']
+    >>> model.predict_proba([[0.8], [30.0]]).round(1)  # far from the data it does not know
+    array([[0. , 1. ],
+           [0.5, 0.5]])
+    >>> model.decide([[0.8], [30.0]], reject=0.1).tolist()
+    ['up', None]
+    """
+
+    multi_class: str
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        mean="zero",
+        likelihood="probit",
+        approximation="auto",
+        inference="auto",
+        multi_class="joint",
+        optimizer="lbfgs",
+        n_restarts=0,
+        normalize=True,
+        random_state=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.mean = mean
+        self.likelihood = likelihood
+        self.approximation = approximation
+        self.inference = inference
+        self.multi_class = multi_class
+        self.optimizer = optimizer
+        self.n_restarts = n_restarts
+        self.normalize = normalize
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
+        """Fit to inputs X (n, D) and labels y (n,).
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,)
+            Labels of two or more classes: words, numbers or booleans.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out.
+        """
+        X, codes, weights = self._validated(X, y, sample_weight)
+        if self._one_for_each_class():
+            self._fit_each_class(X, codes, weights)
+        else:
+            vars(self).pop("estimators_", None)
+            self._fit(*self._training(X, codes, weights))
+        return self
+
+    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> EvidenceObjective:
+        """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
+        X, codes, weights = self._validated(X, y, sample_weight)
+        if self._one_for_each_class():
+            raise ValueError("With multi_class='one_vs_rest' each class has an objective of its own; pass y == label.")
+        return self._objective(self._training(X, codes, weights)[0])
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Inputs, positions of the labels in ``classes_`` and weights, of the rows that count."""
+        check_columns_are_numeric(X)
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            only = ", ".join(map(repr, self.classes_.tolist())) or "none"
+            raise ValueError(
+                f"A classifier needs rows of two classes or more (with positive weight); y has {only}. Add rows of "
+                "another class."
+            )
+        share = np.bincount(codes, weights)
+        self.class_prior_ = share / share.sum()
+        return X, codes, weights
+
+    def _training(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> tuple[TrainingData, Scaling]:
+        scaling = self._scaling(X, weights=weights)
+        labels = self._likelihood().class_values[codes]
+        return TrainingData(scaling.inputs(X), labels, weights=weights), scaling
+
+    def _one_for_each_class(self) -> bool:
+        if self.multi_class not in ("joint", ONE_VS_REST):
+            raise ValueError(f"multi_class={self.multi_class!r}: choose 'joint' or 'one_vs_rest'.")
+        return self.multi_class == ONE_VS_REST and len(self.classes_) > 2
+
+    def _fit_each_class(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
+        names = getattr(self, "feature_names_in_", None)  # the models below see an array: columns by position
+        kernel = self._kernel().with_columns(names, X.shape[1])
+        alike: Any = [clone(self) for _ in self.classes_]
+        self.estimators_ = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
+        first = self.estimators_[0]
+        for name in ("kernel_", "likelihood_", "mean_", "approximation_"):
+            setattr(self, name, [getattr(m, name) for m in self.estimators_])
+        vars(self).pop("posterior_", None)
+        self.inference_, self.scaling_ = first.inference_, first.scaling_
+        self.inference_status_ = min((m.inference_status_ for m in self.estimators_), key=lambda s: s.converged)
+        self.fit_result_ = None if first.fit_result_ is None else [m.fit_result_ for m in self.estimators_]
+        self.log_evidence_ = sum(m.log_evidence_ for m in self.estimators_)
+        self.jitter_ = max(m.jitter_ for m in self.estimators_)
+        self._training_data = TrainingData(first._training_data.X, codes.astype(float), weights=weights)
+
+    def _likelihood(self) -> ClassLikelihood:
+        n = len(self.classes_)
+        if isinstance(self.likelihood, str):
+            if self.likelihood not in LINKS:
+                raise ValueError(
+                    f"likelihood={self.likelihood!r}: choose 'probit', 'logit' or an object of errorband.likelihoods."
+                )
+            return Bernoulli(self.likelihood) if n == 2 else Softmax(n)
+        if not isinstance(self.likelihood, ClassLikelihood):
+            raise TypeError(
+                "likelihood must be 'probit', 'logit' or an errorband likelihood of classes (a ClassLikelihood); got "
+                f"{type(self.likelihood).__name__}."
+            )
+        fits = len(self.likelihood.class_values)
+        if fits != n:
+            other = " or multi_class='one_vs_rest'" if fits == 2 else ""
+            raise ValueError(
+                f"{type(self.likelihood).__name__} is for {fits} classes; y has {n}. Use likelihood='probit'{other}."
+            )
+        return self.likelihood
+
+    def _initial_model(self, data: TrainingData) -> Model:
+        if self._likelihood().n_latents > 1 and not isinstance(as_mean(self.mean), Zero):
+            raise ValueError(
+                f"mean={self.mean!r}: the joint model of several classes has mean zero. Use mean='zero' or "
+                "multi_class='one_vs_rest'."
+            )
+        return super()._initial_model(data)
+
+    def _automatic_inference(self, model: Model) -> Inference:
+        return EP() if model.likelihood.n_latents == 1 else Laplace()
+
+    # ------------------------------------------------------------------ predicting
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X: Any, plug_in: bool = False) -> np.ndarray:
+        """Probability of each class: (n, C), columns in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        plug_in : bool
+            Probabilities at the mean of the latent function instead of averaged over its posterior: they leave its
+            uncertainty out and are too extreme.
+        """
+        if plug_in:
+            return self._in_chunks(X, lambda mean, cov: self._probabilities(mean, None))
+        return self._in_chunks(X, self._probabilities)
+
+    def predict_latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the latent function.
+
+        Returns
+        -------
+        mean, variance : arrays (n,), (n,)
+            With one latent function: two classes, or ordered ones.
+        mean, covariance : arrays (n, C), (n, C, C)
+            With one for each class: the covariance between the classes at each row; diagonal for one model per class.
+        """
+        mean, cov = self._latent(self._inputs(X))
+        return (mean[:, 0], cov[:, 0, 0]) if mean.shape[1] == 1 else (mean, cov)
+
+    def decide(self, X: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
+        """The class of the smallest expected loss for each row; None where even that is more than ``reject``.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        loss : array (C, C), optional
+            ``loss[i, j]`` is the loss of deciding for class j where i is true, in the order of ``classes_`` (as in a
+            confusion matrix). Default: 1 for every error, 0 otherwise.
+        reject : float, optional
+            Price of leaving a row undecided, in the units of the loss. With the default loss, 0.1 decides for classes
+            with a probability of at least 0.9 only.
+
+        Returns
+        -------
+        decisions : array (n,)
+            Labels, of the type of ``classes_``; if ``reject`` is given an array of objects, None where undecided.
+        """
+        n = len(self.classes_) if hasattr(self, "classes_") else 0
+        probabilities = self.predict_proba(X)
+        loss = 1.0 - np.eye(n) if loss is None else np.asarray(loss, dtype=np.float64)
+        if loss.shape != (n, n) or not np.all(np.isfinite(loss)):
+            raise ValueError(
+                f"loss must be a matrix of {n} × {n} finite numbers, a row for each true class and a column for each "
+                f"decision; got shape {loss.shape}."
+            )
+        expected = probabilities @ loss
+        decisions = self.classes_[np.argmin(expected, axis=1)]
+        if reject is None:
+            return decisions
+        if not np.isfinite(reject):
+            raise ValueError(f"reject={reject!r} must be a finite number: the price of leaving a row undecided.")
+        decided = decisions.astype(object)
+        # Without the margin a probability of 0.9 would be rejected at reject=0.1, for 1 − 0.9 is a little more.
+        decided[expected.min(axis=1) > reject + 1e-12 * np.abs(loss).max()] = None
+        return decided
+
+    def _inputs(self, X: Any) -> np.ndarray:
+        if not hasattr(self, "estimators_"):
+            return super()._inputs(X)
+        check_columns_are_numeric(X)
+        return self.estimators_[0]._inputs(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _latent(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n, L) and covariance (n, L, L) of the latent functions."""
+        if not hasattr(self, "estimators_"):
+            mean, cov = self.posterior_.marginals(scaled)
+            assert cov is not None  # asked for by default
+            return mean, cov
+        found = [m._latent(scaled) for m in self.estimators_]
+        mean = np.concatenate([mean for mean, _ in found], axis=1)
+        cov = np.zeros((*mean.shape, mean.shape[1]))
+        for c, (_, variance) in enumerate(found):
+            cov[:, c, c] = variance[:, 0, 0]
+        return mean, cov
+
+    def _probabilities(self, mean: np.ndarray, cov: np.ndarray | None) -> np.ndarray:
+        """Class probabilities averaged over the latent posterior, or at its mean if there is no covariance."""
+        if hasattr(self, "estimators_"):
+            own = [
+                m._probabilities(mean[:, [c]], None if cov is None else cov[:, c : c + 1, c : c + 1])[:, 1]
+                for c, m in enumerate(self.estimators_)
+            ]
+            return _normalised(np.stack(own, axis=1))
+        if cov is None:
+            return self.likelihood_.plug_in_probabilities(mean)
+        return self.likelihood_.class_probabilities(mean, cov)
+
+    def _in_chunks(self, X: Any, function: Callable[..., np.ndarray]) -> np.ndarray:
+        """Apply a function of latent mean and covariance, so many rows at a time that the covariances fit."""
+        scaled = self._inputs(X)
+        rows = max(256, MEMORY_BUDGET // (64 * len(self.classes_) ** 2))
+        parts = [function(*self._latent(scaled[start : start + rows])) for start in range(0, len(scaled), rows)]
+        return np.concatenate(parts)
+
+    # ------------------------------------------------------------------ checking
+    def loo(self) -> "ClassLeaveOneOut":
+        """Predict the label of each training row from all the others, at the fitted hyperparameters.
+
+        From the cavities: the posterior without the row's own site.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "estimators_"):
+            own = [m.loo().probabilities[:, 1] for m in self.estimators_]
+            return ClassLeaveOneOut(_normalised(np.stack(own, axis=1)), self._training_codes(), self.classes_)
+        predictive: Any = self._leave_one_out()
+        return ClassLeaveOneOut(predictive.probabilities, self._training_codes(), self.classes_)
+
+    def _training_codes(self) -> np.ndarray:
+        """Position in ``classes_`` of each training label."""
+        y = self._training_data.y
+        if hasattr(self, "estimators_"):
+            return y.astype(int)
+        return np.searchsorted(self.likelihood_.class_values, y)
+
+
+class ClassLeaveOneOut:
+    """Leave-one-out predictions of the training labels.
+
+    Attributes
+    ----------
+    probabilities : array (n, C)
+        Probability of each class for each row, given the other rows.
+    y : array (n,)
+        The labels.
+    log_density : array (n,)
+        Log probability of each label; the sum is the leave-one-out log predictive probability.
+    """
+
+    def __init__(self, probabilities: np.ndarray, codes: np.ndarray, classes: np.ndarray):
+        self.probabilities = probabilities
+        self.y = classes[codes]
+        with np.errstate(divide="ignore"):
+            self.log_density = np.log(probabilities[np.arange(len(codes)), codes])
+
+
+def _normalised(shares: np.ndarray) -> np.ndarray:
+    shares = np.maximum(shares, np.finfo(float).tiny)
+    return shares / shares.sum(axis=1, keepdims=True)

@@ -136,12 +136,15 @@ class EP(SiteInference):
         def sweep(state):
             sites, good, direction, step, residual, n = state
             now = self._look(prior, data, sites)
-            worse = ~now.valid | (now.residual > 2.0 * residual)
+            ahead = jax.tree.map(jnp.subtract, now.new, sites)
+            # All sites at once may go round in a cycle, in which the mismatch neither grows nor shrinks.
+            turned = (jnp.vdot(ahead.shift, direction.shift) < 0) & (now.residual > 0.95 * residual)
+            worse = ~now.valid | (now.residual > 2.0 * residual) | turned
             shrink = jnp.where(now.valid, 0.7 * step, 0.5 * step)
             step = jnp.where(worse, jnp.maximum(shrink, 1e-3), jnp.minimum(1.0, 1.15 * step))
             # Where the posterior is broken go back to the last good sites and take less of the same direction.
             base = _select(now.valid, sites, good)
-            direction = _select(now.valid, jax.tree.map(jnp.subtract, now.new, sites), direction)
+            direction = _select(now.valid, ahead, direction)
             residual = jnp.where(now.valid, now.residual, residual)
             proposal = jax.tree.map(lambda s, d: s + step * d, base, direction)
             done = now.valid & (now.residual < self.tolerance)

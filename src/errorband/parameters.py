@@ -233,7 +233,10 @@ def entries(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Entry]:
 
 
 def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT:
-    """Copy of a module with the hyperparameters at these paths set; a :class:`Parameter` keeps what it says else."""
+    """Copy of a module with the hyperparameters at these paths set; a :class:`Parameter` keeps what it says else.
+
+    A value that is a Parameter itself takes the place of what was there.
+    """
     return _rebuild(tree, values, (), keep_wrappers=True)
 
 
@@ -263,7 +266,7 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
             new = _rebuild(held, values, here, keep_wrappers)
         else:
             new = values.get(here, held.value if isinstance(held, Parameter) else held)
-            if keep_wrappers and isinstance(held, Parameter):
+            if keep_wrappers and isinstance(held, Parameter) and not isinstance(new, Parameter):
                 new = Parameter(new, held.fixed, held.prior, held.bounds)
         object.__setattr__(copy, field.name, new)
     return copy

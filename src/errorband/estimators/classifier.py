@@ -8,17 +8,25 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from errorband import parameters
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.inference import EP, Inference, Laplace, TrainingData
+from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Softmax
 from errorband.means import Zero, as_mean
 from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET
 from errorband.objective import EvidenceObjective
+from errorband.parameters import POSITIVE, Parameter
+from errorband.priors import LogNormal
 
 LINKS = "probit", "logit"
+# Labels hardly tell a large latent variance from a larger one: where classes do not overlap the evidence rises with it
+# for ever, and Laplace's approximation, which is poor there, comes to say that nothing is known. Median 7: a standard
+# deviation of 2.7, from one class to the other with certainty.
+VARIANCE_PRIOR = LogNormal(2.0, 1.0)
 ONE_VS_REST = "one_vs_rest"
 
 
@@ -34,7 +42,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     ----------
     kernel : Kernel, optional
         Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
-        Values given are where the search starts; values left out are chosen from the data.
+        Values given are where the search starts; values left out are chosen from the data. A variance left out also
+        has a prior, ``LogNormal(2, 1)``: labels say little about it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
     likelihood : {"probit", "logit"} or ClassLikelihood
@@ -164,11 +173,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            only = ", ".join(map(repr, self.classes_.tolist())) or "none"
-            raise ValueError(
-                f"A classifier needs rows of two classes or more (with positive weight); y has {only}. Add rows of "
-                "another class."
-            )
+            found = f"one class ({self.classes_.tolist()[0]!r})" if len(self.classes_) else "no row of positive weight"
+            raise ValueError(f"A classifier needs two classes or more; y has {found}. Add rows of another class.")
         share = np.bincount(codes, weights)
         self.class_prior_ = share / share.sum()
         return X, codes, weights
@@ -198,6 +204,14 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.log_evidence_ = sum(m.log_evidence_ for m in self.estimators_)
         self.jitter_ = max(m.jitter_ for m in self.estimators_)
         self._training_data = TrainingData(first._training_data.X, codes.astype(float), weights=weights)
+
+    def _kernel(self) -> Kernel:
+        """As given; variances of which nothing was said have a prior."""
+        kernel = super()._kernel()
+        said_nothing = (None, False, None, POSITIVE)
+        variances = [e for e in parameters.entries(kernel) if e.path[-1] == "variance"]
+        bare = [e.path for e in variances if (e.value, e.fixed, e.prior, e.constraint) == said_nothing]
+        return parameters.replace_values(kernel, dict.fromkeys(bare, Parameter(None, prior=VARIANCE_PRIOR)))
 
     def _likelihood(self) -> ClassLikelihood:
         n = len(self.classes_)
@@ -234,7 +248,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     # ------------------------------------------------------------------ predicting
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
 
     def predict_proba(self, X: Any, plug_in: bool = False) -> np.ndarray:
         """Probability of each class: (n, C), columns in the order of ``classes_``.
@@ -281,8 +296,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         decisions : array (n,)
             Labels, of the type of ``classes_``; if ``reject`` is given an array of objects, None where undecided.
         """
-        n = len(self.classes_) if hasattr(self, "classes_") else 0
         probabilities = self.predict_proba(X)
+        n = len(self.classes_)
         loss = 1.0 - np.eye(n) if loss is None else np.asarray(loss, dtype=np.float64)
         if loss.shape != (n, n) or not np.all(np.isfinite(loss)):
             raise ValueError(

@@ -65,6 +65,10 @@ def _search(model: Any) -> Any:
     result = model.fit_result_
     if result is None:
         return "none: hyperparameters kept as given"
+    if isinstance(result, list):  # one for each class
+        late = sum(not r.converged for r in result)
+        effort = f"{count(len(result), 'search', 'searches')}, {duration(sum(r.seconds for r in result))}"
+        return el("span", f"{late} not converged ({effort})", class_="eb-warn") if late else f"converged ({effort})"
     effort = f"{count(result.iterations, 'iteration')}, {duration(result.seconds)}"
     if result.converged:
         return f"converged ({effort})"

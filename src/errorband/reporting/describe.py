@@ -11,6 +11,8 @@ from errorband.reporting.text import listing, number
 
 def describe(model: Any) -> dict[str, str]:
     """Kernel, likelihood, mean and method of a fitted model."""
+    if hasattr(model, "estimators_"):
+        return {"Models": f"{len(model.estimators_)}, one for each class against the others", **describe(first(model))}
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
     method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
     integrated = ", integrated out" if getattr(model.mean_, "marginalize", False) else ""
@@ -20,6 +22,11 @@ def describe(model: Any) -> dict[str, str]:
         "Mean": type(model.mean_).__name__.lower() + integrated,
         "Method": method,
     }
+
+
+def first(model: Any) -> Any:
+    """The first of several models that make up one, which differ in values only; or the model itself."""
+    return getattr(model, "estimators_", [model])[0]
 
 
 def describe_kernel(kernel: Kernel, names: Sequence[str] | None) -> str:

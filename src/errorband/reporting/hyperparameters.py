@@ -50,9 +50,19 @@ class Hyperparameter:
         object.__setattr__(self, "value", float(self.value))
 
 
-def hyperparameters(model: Any, target: str = "target") -> list[Hyperparameter]:
-    """All hyperparameters of a fitted model that are single numbers or one per input."""
-    reader = _Reader(model, target if additive(model) else LATENT)
+def hyperparameters(model: Any, target: str = "target", names: list[str] | None = None) -> list[Hyperparameter]:
+    """All hyperparameters of a fitted model that are single numbers or one per input.
+
+    ``names`` are those of the inputs, if the model does not know them.
+    """
+    names = input_names(model) if names is None else names
+    if hasattr(model, "estimators_"):  # one model for each class
+        return [
+            dataclasses.replace(h, part=f"{h.part}, {label}")
+            for label, own in zip(model.classes_, model.estimators_, strict=True)
+            for h in hyperparameters(own, target, names)
+        ]
+    reader = _Reader(model, target if additive(model) else LATENT, names)
     columns = np.arange(model.n_features_in_)
     return [
         *reader.kernel(model.kernel_, columns, carries_target=True),
@@ -62,9 +72,9 @@ def hyperparameters(model: Any, target: str = "target") -> list[Hyperparameter]:
 
 
 class _Reader:
-    def __init__(self, model: Any, target: str):
+    def __init__(self, model: Any, target: str, names: list[str]):
         scaling = model.scaling_
-        self.names, self.target = input_names(model), target
+        self.names, self.target = names, target
         self.x_scale, self.x_shift = np.asarray(scaling.x_scale), np.asarray(scaling.x_shift)
         self.y_scale, self.y_shift = float(scaling.y_scale), float(scaling.y_shift)
         self.standardised = bool(np.any(self.x_scale != 1) or self.y_scale != 1)

@@ -8,16 +8,20 @@ handed to Fortran as it is; factors come back in Fortran order with the other tr
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 from threadpoolctl import LibController, ThreadpoolController
 
 _potrf, _potri, _potrs, _trtrs = get_lapack_funcs(("potrf", "potri", "potrs", "trtrs"), dtype=np.float64)
+_trsm, _syrk = get_blas_funcs(("trsm", "syrk"), dtype=np.float64)
 
 # Tried in turn, times the mean of the diagonal, when a matrix is not positive definite as it stands.
 JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
+
+# Always added, times the mean of the diagonal, to the covariance of inducing variables; see `regularised`.
+INDUCING_JITTER = 1e-8
 
 # Rows moved at once by spread_rows.
 SPREAD = 64
@@ -65,11 +69,12 @@ def blas_threads(order: int) -> Iterator[None]:
             library.set_num_threads(threads)
 
 
-def aligned_empty(n: int) -> np.ndarray:
-    """An n×n array that starts at a multiple of 64 bytes: JAX uses such an array where it is, others it copies."""
-    raw = np.empty(8 * n * n + 64, np.uint8)
+def aligned_empty(n: int, m: int | None = None) -> np.ndarray:
+    """An array, n×n or n×m, that starts at a multiple of 64 bytes: JAX uses it where it is, others it copies."""
+    m = n if m is None else m
+    raw = np.empty(8 * n * m + 64, np.uint8)
     start = -raw.ctypes.data % 64
-    return raw[start : start + 8 * n * n].view(np.float64).reshape(n, n)
+    return raw[start : start + 8 * n * m].view(np.float64).reshape(n, m)
 
 
 def spread_rows(buffer: np.ndarray, n: int) -> None:
@@ -120,6 +125,17 @@ def cholesky(A: np.ndarray, overwrite: bool = False) -> Cholesky:
     )
 
 
+def regularised(K_uu: Any) -> Any:
+    """The covariance of inducing variables, with a little noise of their own. NumPy, or traced by JAX.
+
+    Unlike the covariance of data, which gets jitter only on failure, this one always does. Inducing variables are a
+    device, and u = f(Z) + ε with tiny noise ε serves as well as f(Z): the diagonal stays positive and the variational
+    bound a bound. What it buys is a factor that always exists, an objective without steps where a jitter would set in,
+    and derivatives in Z that keep their digits however close two inducing inputs come.
+    """
+    return K_uu + INDUCING_JITTER * K_uu.diagonal().mean() * np.eye(K_uu.shape[0])
+
+
 def _mirror_lower(A: np.ndarray, block: int = 512) -> None:
     """Copy the lower triangle onto the upper one, in place."""
     for i in range(0, len(A), block):
@@ -138,6 +154,12 @@ def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.nda
     return inverse
 
 
+def full_inverse(chol: Cholesky) -> np.ndarray:
+    """A⁻¹ with both of its triangles."""
+    lower = np.tril(inverse_from_cholesky(chol.factor))
+    return lower + np.tril(lower, -1).T
+
+
 def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -> np.ndarray:
     """L⁻¹ rhs, or L⁻ᵀ rhs."""
     with blas_threads(len(factor)):
@@ -145,6 +167,18 @@ def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -
     if info != 0:
         raise NotPositiveDefinite("The covariance is singular.")
     return result
+
+
+def solve_lower_rows(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows times L⁻ᵀ: L⁻¹ applied to each of the rows of a C-ordered array."""
+    with blas_threads(len(factor)):
+        return _trsm(1.0, factor, rows.T, lower=1).T
+
+
+def add_gram(rows: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Add rowsᵀ rows to the lower triangle of ``total`` (Fortran order), in place."""
+    with blas_threads(len(total)):
+        return _syrk(1.0, rows.T, beta=1.0, c=total, lower=1, overwrite_c=1)
 
 
 def solve_cholesky(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:

@@ -25,14 +25,15 @@ class Model(Printable):
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
         structure = self.approximation.structure(self.kernel, X, self.likelihood.n_latents)
-        return PriorAtData(structure, self.likelihood, self._mean(X))
+        return PriorAtData(structure, self.likelihood, self.mean_at(X))
 
     def inner(self, X: Any, bar: "PriorAtData") -> Any:
         """⟨bar, prior⟩: its derivative in the hyperparameters takes ``bar``, derivatives in the prior, to theirs."""
         structure = self.approximation.inner(self.kernel, X, self.likelihood.n_latents, bar.structure)
-        return structure + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self._mean(X)))
+        return structure + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self.mean_at(X)))
 
-    def _mean(self, X: Any) -> Any:
+    def mean_at(self, X: Any) -> Any:
+        """Prior mean (N, L): of the first latent function, zero for the others."""
         first, L = self.mean.evaluate(X)[:, None], self.likelihood.n_latents
         return first if L == 1 else jnp.concatenate([first, jnp.zeros((len(X), L - 1))], axis=1)
 

@@ -55,12 +55,13 @@ class EvidenceObjective:
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and gradient at a vector."""
         if self._spent is None:
-            self._spent = _empty_structure(self.model, theta, self._X)
-        prior = _prior_at(self.model, theta, self._X, self._spent)
+            self._spent = _empty_structure(self.inference, self.model, theta, self._X)
+        prior = _prior_at(self.inference, self.model, theta, self._X, self._spent)
         self._spent = prior.structure
         found = self._evaluate(prior, self.data, self.basis, self.state)
         self.state = found.state
-        value, gradient = found.log_evidence, np.asarray(_pull_back(self.model, theta, self._X, found.adjoint))
+        value = found.log_evidence
+        gradient = np.asarray(_pull_back(self.inference, self.model, theta, self._X, found.adjoint))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
@@ -69,9 +70,10 @@ class EvidenceObjective:
     @in_double_precision
     def at(self, theta: np.ndarray) -> tuple[Model, PriorAtData]:
         """Model with plain values at a vector, and its prior at the data."""
-        spent = _empty_structure(self.model, theta, self._X) if self._spent is None else self._spent
+        spent = _empty_structure(self.inference, self.model, theta, self._X) if self._spent is None else self._spent
         self._spent = None  # the caller keeps what we return
-        return jax.tree.map(np.asarray, _unpack(self.model, theta)), _prior_at(self.model, theta, self._X, spent)
+        model = jax.tree.map(np.asarray, _unpack(self.model, theta))
+        return model, _prior_at(self.inference, self.model, theta, self._X, spent)
 
 
 @jax.jit
@@ -80,24 +82,24 @@ def _unpack(template: Model, theta: Any) -> Model:
 
 
 @jax.jit
-def _prior(template: Model, theta: Any, X: Any) -> PriorAtData:
-    return parameters.unpack(template, theta).prior(X)
+def _prior(rule: Inference, template: Model, theta: Any, X: Any) -> PriorAtData:
+    return rule.prior(parameters.unpack(template, theta), X)
 
 
-@functools.partial(jax.jit, donate_argnums=3, keep_unused=True)
-def _prior_at(template: Model, theta: Any, X: Any, spent: Any) -> PriorAtData:
-    return _prior(template, theta, X)
+@functools.partial(jax.jit, donate_argnums=4, keep_unused=True)
+def _prior_at(rule: Inference, template: Model, theta: Any, X: Any, spent: Any) -> PriorAtData:
+    return _prior(rule, template, theta, X)
 
 
-def _empty_structure(template: Model, theta: Any, X: Any) -> Any:
-    shapes = jax.eval_shape(_prior, template, theta, X).structure
+def _empty_structure(rule: Inference, template: Model, theta: Any, X: Any) -> Any:
+    shapes = jax.eval_shape(_prior, rule, template, theta, X).structure
     return jax.tree.map(lambda array: jax.device_put(np.empty(array.shape, array.dtype)), shapes)
 
 
 @jax.jit
-def _pull_back(template: Model, theta: Any, X: Any, adjoint: Adjoint) -> Any:
+def _pull_back(rule: Inference, template: Model, theta: Any, X: Any, adjoint: Adjoint) -> Any:
     """From derivatives in the prior at the data to derivatives in theta: the prior is computed again, in blocks."""
-    return jax.grad(lambda t: parameters.unpack(template, t).inner(X, adjoint.expand()))(theta)
+    return jax.grad(lambda t: rule.inner(parameters.unpack(template, t), X, adjoint.expand()))(theta)
 
 
 @jax.jit

@@ -37,6 +37,7 @@ from errorband.optimise import LBFGS, FitResult
 from errorband.parameters import Parameter
 from errorband.posterior import POSTERIORS
 from errorband.priors import PRIORS
+from errorband.structures import PREDICTORS
 
 FORMAT, VERSION = "errorband", 1
 MAX_BYTES = 64 * 2**30  # more than any model of ours; a file that unpacks to more was not written by us
@@ -56,6 +57,7 @@ def _tables() -> dict[str, dict[str, type]]:
         "approximation": APPROXIMATIONS,
         "inference": INFERENCES,
         "posterior": POSTERIORS,
+        "predictor": PREDICTORS,
         "prior": PRIORS,
         "part": parts,
     }

@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg
@@ -105,6 +104,8 @@ class SitePosterior(Posterior):
 
     Attributes
     ----------
+    X : array (n, D)
+        The training inputs, as far as the approximation looks at them again: none for inducing points.
     predictor : Predictor
         What the structure kept.
     """
@@ -120,11 +121,17 @@ class SitePosterior(Posterior):
     @in_double_precision
     def marginals(self, X, variance=True):
         n, L = len(X), self.n_latents
-        train = pad_rows(self.X, padded_size(len(self.X)))
-        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * L * L * len(train))))
+        train = self._train()
+        width = self.predictor.mean_weights.shape[1]
+        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * L * L * width)))
         means, covariances = np.empty((n, L)), np.empty((n, L, L))
         for start in range(0, n, chunk):
             rows = X[start : start + chunk]
+            if not variance:
+                means[start : start + len(rows)] = np.asarray(_site_mean(self, train, pad_rows(rows, chunk)))[
+                    : len(rows)
+                ]
+                continue
             mean, cov, prior = _site_predict(self, train, pad_rows(rows, chunk))
             means[start : start + len(rows)] = np.asarray(mean)[: len(rows)]
             cov = np.array(cov)[: len(rows)]
@@ -137,9 +144,11 @@ class SitePosterior(Posterior):
     def joint(self, X):
         if self.n_latents > 1:
             raise ValueError("Joint covariances are offered for models with one latent function.")
-        train, padded = pad_rows(self.X, padded_size(len(self.X))), pad_rows(X, padded_size(len(X)))
-        mean, cov = _site_joint(self, train, padded)
+        mean, cov = _site_joint(self, self._train(), pad_rows(X, padded_size(len(X))))
         return np.asarray(mean)[: len(X)], np.asarray(cov)[: len(X), : len(X)]
+
+    def _train(self) -> np.ndarray:
+        return pad_rows(self.X, padded_size(len(self.X))) if len(self.X) else self.X
 
 
 POSTERIORS: dict[str, type[Posterior]] = {cls.__name__: cls for cls in (DensePosterior, SitePosterior)}
@@ -180,13 +189,21 @@ def _basis(mean: Mean, X: Any) -> Any:
 def _site_predict(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any, Any]:
     L = posterior.n_latents
     cross = posterior.approximation.cross(posterior.kernel, train, X, L)
-    prior = jnp.broadcast_to(posterior.kernel.gram_diag(X)[:, None], (X.shape[0], L))
+    prior = posterior.approximation.new_variance(posterior.kernel, X, cross)
     mean, cov = posterior.predictor(cross, prior)
     return mean.at[:, 0].add(posterior.mean.evaluate(X)), cov, prior
 
 
 @jax.jit
+def _site_mean(posterior: SitePosterior, train: Any, X: Any) -> Any:
+    weights = posterior.predictor.mean_weights
+    mean = posterior.approximation.cross_times(posterior.kernel, train, X, weights)
+    return mean.at[:, 0].add(posterior.mean.evaluate(X))
+
+
+@jax.jit
 def _site_joint(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any]:
     cross = posterior.approximation.cross(posterior.kernel, train, X, 1)
-    mean, cov = posterior.predictor.joint(cross[0], posterior.kernel.gram(X, X))
+    prior = posterior.approximation.new_covariance(posterior.kernel, X, cross[0])
+    mean, cov = posterior.predictor.joint(cross[0], prior)
     return mean + posterior.mean.evaluate(X), cov

@@ -2,7 +2,8 @@
 
 from errorband.approximations.base import Approximation
 from errorband.approximations.exact import Exact
+from errorband.approximations.inducing import DTC, FITC, VFE, Inducing, PowerEP, SoR
 
-APPROXIMATIONS: dict[str, type[Approximation]] = {cls.__name__: cls for cls in (Exact,)}
+APPROXIMATIONS: dict[str, type[Approximation]] = {cls.__name__: cls for cls in (Exact, SoR, DTC, FITC, VFE, PowerEP)}
 
-__all__ = [*APPROXIMATIONS, "APPROXIMATIONS", "Approximation"]
+__all__ = [*APPROXIMATIONS, "APPROXIMATIONS", "Approximation", "Inducing"]

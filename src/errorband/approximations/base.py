@@ -5,10 +5,11 @@ declared like any hyperparameter) that builds one of the structures of :mod:`err
 """
 
 import abc
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from errorband.kernels import Kernel
 from errorband.parameters import Printable
@@ -17,6 +18,13 @@ from errorband.structures import Structure
 
 class Approximation(Printable):
     """From a kernel and inputs to a structure."""
+
+    any_likelihood: ClassVar[bool] = True
+    """Whether the structure is all there is to it, so that sites of any kind go with it. VFE has a term besides."""
+
+    def initialised(self, kernel: Kernel, X: np.ndarray, y: np.ndarray, random_state: Any = None) -> Self:
+        """Copy with every value set, those left at None from the data. On the host, once, before the search."""
+        return self
 
     @abc.abstractmethod
     def structure(self, kernel: Kernel, X: Any, n_latents: int) -> Structure:
@@ -29,6 +37,22 @@ class Approximation(Printable):
     @abc.abstractmethod
     def cross(self, kernel: Kernel, X: Any, X_new: Any, n_latents: int) -> Any:
         """Covariance of new latent values with what the structure is expressed in: (L, S, ·). Traceable."""
+
+    def anchors(self, X: np.ndarray) -> np.ndarray:
+        """The training inputs that :meth:`cross` looks at, to be kept for prediction."""
+        return X
+
+    def cross_times(self, kernel: Kernel, X: Any, X_new: Any, weights: Any) -> Any:
+        """``cross`` times weights (L, ·), for predictive means: (S, L). Override it if there is a cheaper way."""
+        return jnp.einsum("lsm,lm->sl", self.cross(kernel, X, X_new, len(weights)), weights)
+
+    def new_variance(self, kernel: Kernel, X_new: Any, cross: Any) -> Any:
+        """Prior variance of new latent values, (S, L): that of the kernel, unless the model has another there."""
+        return jnp.broadcast_to(kernel.gram_diag(X_new)[:, None], (X_new.shape[0], len(cross)))
+
+    def new_covariance(self, kernel: Kernel, X_new: Any, cross: Any) -> Any:
+        """Prior covariance (S, S) of new values of one latent function; ``cross`` is (S, ·)."""
+        return kernel.gram(X_new, X_new)
 
 
 def sum_of_products(bar: Any, values: Any) -> Any:

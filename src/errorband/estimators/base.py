@@ -1,5 +1,6 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
+import sys
 import warnings
 from typing import Any
 
@@ -10,19 +11,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, Approximation, Exact
+from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, Inference, TrainingData
+from errorband.inference import EP, INFERENCES, Inference, Sparse, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
-from errorband.likelihoods import Likelihood
-from errorband.means import as_mean
+from errorband.likelihoods import Gaussian, Likelihood
+from errorband.means import Mean, as_mean
 from errorband.model import Model
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
 from errorband.predictive import Predictive
+
+# approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
+# evaluation; fewer where sites are found by many sweeps over it.
+EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 
 
 class GaussianProcess(BaseEstimator):
@@ -44,6 +49,10 @@ class GaussianProcess(BaseEstimator):
     def _fit(self, data: TrainingData, scaling: Scaling) -> None:
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
         objective = self._objective(data)
+        start = objective.model
+        _, self.approximation_reason_ = self._approximation(len(data.y), start.likelihood, start.mean)
+        if self.verbose > 0 and self.approximation == "auto" and not isinstance(start.approximation, Exact):
+            print(f"{type(self).__name__}: {self.approximation_reason_}", file=sys.stderr)
         theta = self._search(objective)
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
@@ -88,16 +97,17 @@ class GaussianProcess(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         kernel = self._kernel().with_columns(None if names is None else list(names), data.X.shape[1])
         kernel.check(data.X)
-        likelihood = self._likelihood()
+        likelihood, mean = self._likelihood(), as_mean(self.mean)
         likelihood.check_targets(data.y)
+        approximation, _ = self._approximation(len(data.y), likelihood, mean)
         # Where latent values are not in the units of the targets (a log rate, a logit), one is a typical variance.
         y_variance = float(np.var(data.y)) if likelihood.location_scale else 1.0
         kernel = kernel.initialised(data.X, y_variance or 1.0)
         model = Model(
             kernel,
             likelihood.initialised(data.y),
-            as_mean(self.mean).initialised(data.X, data.y if likelihood.location_scale else np.zeros(len(data.y))),
-            self._approximation(len(data.y)),
+            mean.initialised(data.X, data.y if likelihood.location_scale else np.zeros(len(data.y))),
+            approximation.initialised(kernel, data.X, data.y, self.random_state),
         )
         parameters.check(model)
         return model
@@ -131,14 +141,22 @@ class GaussianProcess(BaseEstimator):
     def _likelihood(self) -> Likelihood:
         raise NotImplementedError
 
-    def _approximation(self, n: int) -> Approximation:
+    def _approximation(self, n: int, likelihood: Likelihood, mean: Mean) -> tuple[Approximation, str]:
+        """The approximation for n rows, and why this one."""
         if isinstance(self.approximation, Approximation):
-            return self.approximation
-        if self.approximation in ("auto", "exact"):
-            return Exact()
+            return self.approximation, "As asked for."
+        if self.approximation == "exact":
+            return Exact(), "As asked for."
+        if self.approximation == "auto":
+            limit = EXACT_ROWS if isinstance(likelihood, Gaussian) else EXACT_ROWS_SITES
+            if n <= limit:
+                return Exact(), f"No approximation: {n} rows, of at most {limit}."
+            if mean.marginalize:
+                return Exact(), "No approximation: a marginalised mean needs the whole covariance."
+            return FITC(), f"FITC with {FITC().n_inducing} inducing inputs: {n} rows are more than {limit}."
         raise ValueError(
             f"approximation={self.approximation!r}: choose 'auto', 'exact' or one of errorband.approximations: "
-            f"{', '.join(APPROXIMATIONS)}."
+            f"{', '.join(APPROXIMATIONS)}, such as approximation=FITC(200)."
         )
 
     def _inference(self, model: Model) -> Inference:
@@ -156,8 +174,7 @@ class GaussianProcess(BaseEstimator):
 
     def _automatic_inference(self, model: Model) -> Inference:
         """What ``inference="auto"`` stands for."""
-        exact = ExactInference()
-        return exact if exact.applies(model) else EP()
+        return next((rule for rule in (ExactInference(), Sparse()) if rule.applies(model)), EP())
 
     def _optimizer(self) -> LBFGS | None:
         if self.optimizer is None or isinstance(self.optimizer, LBFGS):

@@ -35,9 +35,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     likelihood : Likelihood, optional
         How targets scatter around the function. Default: Gaussian noise of learned variance.
     approximation : "auto", "exact" or Approximation
-        How the prior covariance is kept.
-    inference : "auto", "exact", "laplace", "ep", "kl" or Inference
-        How the posterior is found. "auto": exactly for Gaussian noise, by EP otherwise.
+        How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
+        :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian), else ``FITC()``.
+    inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
+        How the posterior is found. "auto": in closed form for Gaussian noise, by EP otherwise.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -46,7 +47,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         Standardise inputs and targets first. The hyperparameters are then those of standardised data; predictions,
         ``noise_variance`` given to ``fit`` and ``log_evidence_`` are in the units of the data.
     random_state : int, RandomState or None
-        Seed of the restarts.
+        Seed of the restarts, and of the places where inducing inputs start.
     verbose : int
         1 shows progress on a terminal.
 
@@ -54,6 +55,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ----------
     kernel_, likelihood_, mean_, approximation_, inference_
         The fitted parts, with plain values.
+    approximation_reason_ : str
+        Why this approximation.
     log_evidence_ : float
         Log marginal likelihood of the targets at the fitted hyperparameters.
     fit_result_ : FitResult or None

@@ -81,6 +81,14 @@ class Inference(Printable):
     def supports(self, model: Model, data: TrainingData) -> str | None:
         """None if the rule applies; else a sentence that says why not and what does."""
 
+    def prior(self, model: Model, X: Any) -> PriorAtData:
+        """The numbers at these inputs that :meth:`evaluate` takes. Traced."""
+        return model.prior(X)
+
+    def inner(self, model: Model, X: Any, bar: PriorAtData) -> Any:
+        """⟨bar, prior⟩: its derivative in the model takes derivatives in those numbers to the hyperparameters."""
+        return model.inner(X, bar)
+
     @abc.abstractmethod
     def evaluate(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None) -> Evaluation:
         """Log evidence and its derivatives. ``basis`` (n, p) is integrated out of the mean under a flat prior.

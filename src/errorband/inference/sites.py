@@ -71,6 +71,9 @@ class SiteInference(Inference):
         """Sites work with every likelihood; known noise per row and flat priors on the mean need exact inference."""
         if data.noise_variance is not None:
             return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
+        if not model.approximation.any_likelihood:
+            name = type(model.approximation).__name__
+            return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood and rule."
         if model.mean.marginalize:
             return "A marginalised mean needs a Gaussian likelihood with inference='exact'; use marginalize=False."
         return None
@@ -107,7 +110,7 @@ class SiteInference(Inference):
             mean=model.mean,
             approximation=model.approximation,
             n_latents=model.likelihood.n_latents,
-            X=data.X,
+            X=model.approximation.anchors(data.X),
             predictor=jax.tree.map(np.asarray, predictor),
             jitter=0.0,
         )

@@ -5,14 +5,21 @@ that every inference rule is built from. ``docs/contracts/structures.md`` states
 """
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure, log_partition
-from errorband.structures.dense import Dense
-from errorband.structures.low_rank import LowRank
+from errorband.structures.dense import Dense, DensePredictor, SignedRoot
+from errorband.structures.low_rank import LowRank, LowRankPredictor
+from errorband.structures.simplex import Factors, SimplexPredictor
 from errorband.structures.sites import SimplexSites, Sites
 
 STRUCTURES: dict[str, type[Structure]] = {"dense": Dense, "low_rank": LowRank}
 """Every structure by name; the contract tests run over this table."""
 
+PREDICTORS: dict[str, type] = {
+    cls.__name__: cls for cls in (DensePredictor, SignedRoot, SimplexPredictor, Factors, LowRankPredictor)
+}
+"""Predictors and what they are made of: the classes that saved models hold."""
+
 __all__ = [
+    "PREDICTORS",
     "STRUCTURES",
     "Conditioned",
     "Dense",

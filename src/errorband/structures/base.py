@@ -140,6 +140,11 @@ class State(eqx.Module):
 class Predictor(eqx.Module):
     """Maps what a structure calls ``cross``, and the prior variance of new latents, to their posterior."""
 
+    @property
+    @abc.abstractmethod
+    def mean_weights(self) -> Array:
+        """What ``cross`` is multiplied with for the mean: (L, N) for `Dense`, (L, M) for `LowRank`."""
+
     @abc.abstractmethod
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         """Predict the latents at S new inputs.

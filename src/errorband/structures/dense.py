@@ -223,6 +223,10 @@ class DensePredictor(Predictor):
     weights: Array
     root: SignedRoot
 
+    @property
+    def mean_weights(self) -> Array:
+        return self.weights.T
+
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         half = self.root.half(jnp.swapaxes(cross, 1, 2))
         return jnp.einsum("lsn,nl->sl", cross, self.weights), block_diag_of(prior) - self.root.gram(half)

@@ -243,6 +243,10 @@ class LowRankPredictor(Predictor):
     gamma: Array  # posterior mean of w, (L, M)
     inverse: Array  # C⁻¹, (LM, LM): C⁻ᵀC⁻¹ is the posterior covariance of w
 
+    @property
+    def mean_weights(self) -> Array:
+        return self.gamma
+
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         unexplained = prior - jnp.sum(cross**2, axis=2).T
         return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.inverse, cross)

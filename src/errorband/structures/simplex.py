@@ -130,6 +130,10 @@ class SimplexPredictor(Predictor):
     weights: Array
     factors: Factors
 
+    @property
+    def mean_weights(self) -> Array:
+        return self.weights.T
+
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         mean = jnp.einsum("csn,nc->sc", cross, self.weights)
         return mean, self.factors.covariance(jnp.swapaxes(cross, 1, 2), prior)

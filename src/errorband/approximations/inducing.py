@@ -1,0 +1,243 @@
+"""Inducing points: M values of the function, at inputs that are learned, stand in for the N at the data.
+
+With u = f(Z), K_uu = LLᵀ and the whitened basis Φ = K_fu L⁻ᵀ, all of these replace the prior covariance by Q = ΦΦᵀ and
+differ in what they do with what that leaves out, r = diag(K − Q):
+
+| | on the diagonal | added to the log evidence | prior variance at new inputs |
+|---|---|---|---|
+| SoR | 0 | | q** |
+| DTC | 0 | | k** |
+| VFE | 0 | −½ Σ πₙrₙ | k** |
+| PowerEP | αr | −(1 − α)/2α Σ log(1 + απₙrₙ) | k** |
+| FITC | r | | k** |
+
+π is the precision of the noise. DTC and SoR share mean and evidence; PowerEP goes from VFE (α → 0) to FITC (α = 1).
+(Quiñonero-Candela & Rasmussen 2005; Titsias 2009; Bui, Yan & Turner 2017.)
+"""
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+
+from errorband import linalg
+from errorband.approximations.base import Approximation
+from errorband.approximations.placement import PLACEMENTS, place
+from errorband.parameters import REAL, Parameter, hyperparameter, replace_values
+from errorband.structures import LowRank
+
+
+class Inducing(Approximation):
+    """Base of the family.
+
+    Parameters
+    ----------
+    n_inducing : int
+        How many inducing inputs. If the data have fewer distinct rows, every distinct row becomes one.
+    inducing_inputs : array (M, D), Parameter or None
+        Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
+        ``init``. Rows may repeat and may lie outside the data.
+    optimize_inputs : bool
+        Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
+        reads as labels are never learned.
+    init : {"kmeans", "random", "pivoted"}
+        Centres of clusters; rows at random; or, one after the other, the row of largest variance given those before
+        (pivoted Cholesky factorisation at the starting values of the kernel).
+    """
+
+    n_inducing: int = eqx.field(default=200, static=True)
+    _: KW_ONLY
+    inducing_inputs: Any = hyperparameter(REAL, ndim=2)
+    optimize_inputs: bool = eqx.field(default=True, static=True)
+    init: str = eqx.field(default="kmeans", static=True)
+
+    bound: ClassVar[bool] = False
+    """Whether the evidence has a term for the share of r that is not on the diagonal."""
+
+    opens: ClassVar[bool] = True
+    """Whether the prior variance at new inputs is that of the kernel, so that bands open away from Z."""
+
+    def __check_init__(self):
+        name = type(self).__name__
+        if not (isinstance(self.n_inducing, (int, np.integer)) and self.n_inducing > 0):
+            raise ValueError(f"{name}(n_inducing={self.n_inducing!r}): give a whole number, one or more.")
+        if self.init not in PLACEMENTS:
+            raise ValueError(f"{name}(init={self.init!r}): choose one of {', '.join(map(repr, PLACEMENTS))}.")
+
+    @property
+    def share(self) -> float:
+        """Share of r that is kept on the diagonal."""
+        return 0.0
+
+    def initialised(self, kernel, X, y, random_state=None):
+        held = self.inducing_inputs
+        given = held.value if isinstance(held, Parameter) else held
+        if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != X.shape[1] or len(given) == 0):
+            raise ValueError(
+                f"inducing_inputs of {type(self).__name__} must be an array of shape (M, {X.shape[1]}), a row for each "
+                f"inducing input and a column for each input of X; got shape {np.shape(given)}."
+            )
+        Z = place(self.init, self.n_inducing, kernel, X, random_state) if given is None else np.asarray(given)
+        kernel.check(Z)
+        ready = replace_values(self, {("inducing_inputs",): Z})
+        if self.optimize_inputs and not np.any(kernel.raw_columns(X.shape[1])):
+            return ready
+        return eqx.tree_at(
+            lambda a: a.inducing_inputs, ready, Parameter(Z, fixed=True), is_leaf=lambda v: isinstance(v, Parameter)
+        )
+
+    def structure(self, kernel, X, n_latents):
+        basis = self._whitened(kernel, X)
+        left = jnp.maximum(kernel.gram_diag(X) - jnp.sum(basis**2, axis=1), 0.0)  # ≥ 0 but for rounding
+        return LowRank(diag=_for_each_latent(self.share * left, n_latents), basis=_for_each_latent(basis, n_latents))
+
+    def cross(self, kernel, X, X_new, n_latents):
+        return _for_each_latent(self._whitened(kernel, X_new), n_latents)
+
+    def anchors(self, X):
+        return X[:0]
+
+    def cross_times(self, kernel, X, X_new, weights):
+        return kernel.gram(X_new, self.inducing_inputs) @ solve_triangular(self._factor(kernel).T, weights.T)
+
+    def _factor(self, kernel):
+        """L with LLᵀ = K_uu."""
+        return jnp.linalg.cholesky(linalg.regularised(kernel.gram(self.inducing_inputs, self.inducing_inputs)))
+
+    def _whitened(self, kernel, X):
+        """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
+        return solve_triangular(self._factor(kernel), kernel.gram(self.inducing_inputs, X), lower=True).T
+
+
+class SoR(Inducing):
+    """Subset of regressors: the prior is that of M basis functions. Its bands close where they should open: use DTC.
+
+    Parameters are those of :class:`FITC`.
+
+    Examples
+    --------
+    >>> SoR(50)
+    SoR(n_inducing=50)
+    """
+
+    opens: ClassVar[bool] = False
+
+    def new_variance(self, kernel, X_new, cross):
+        """The basis functions are all there is: q** = ‖φ*‖²."""
+        return jnp.sum(cross**2, axis=2).T
+
+    def new_covariance(self, kernel, X_new, cross):
+        """Q** = Φ*Φ*ᵀ."""
+        return cross @ cross.T
+
+
+class DTC(Inducing):
+    """Deterministic training conditional (projected process): f = K_fu K_uu⁻¹ u at the data, the full prior elsewhere.
+
+    The mean of :class:`SoR` with bands that open away from the inducing inputs. Parameters are those of :class:`FITC`.
+
+    Examples
+    --------
+    >>> DTC(50, init="random")
+    DTC(n_inducing=50, init='random')
+    """
+
+
+class VFE(Inducing):
+    """Titsias' variational approximation: a lower bound of the exact evidence, for Gaussian noise.
+
+    The bound never falls when an inducing input is added, and choosing their places by it cannot overfit. With too few
+    of them it explains what it cannot follow as noise. Parameters are those of :class:`FITC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (300, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> few = GPRegressor(approximation=VFE(12), random_state=0).fit(X, y)
+    >>> exact = GPRegressor().fit(X, y)
+    >>> bool(few.log_evidence_ <= exact.log_evidence_), bool(few.log_evidence_ > exact.log_evidence_ - 1)
+    (True, True)
+    """
+
+    bound: ClassVar[bool] = True
+    any_likelihood: ClassVar[bool] = False
+
+
+class FITC(Inducing):
+    """Fully independent training conditional (SPGP): what the inducing points leave out is independent noise.
+
+    A Gaussian process in its own right, with the right prior variance everywhere, so it goes with every likelihood.
+    The variance on the diagonal depends on the input, and learning may use it in place of noise: the noise variance
+    found is then too small, though the bands usually are not.
+
+    Parameters
+    ----------
+    n_inducing : int
+        How many inducing inputs. If the data have fewer distinct rows, every distinct row becomes one.
+    inducing_inputs : array (M, D), Parameter or None
+        Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
+        ``init``. Rows may repeat and may lie outside the data.
+    optimize_inputs : bool
+        Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
+        reads as labels are never learned.
+    init : {"kmeans", "random", "pivoted"}
+        Centres of clusters; rows at random; or, one after the other, the row of largest variance given those before
+        (pivoted Cholesky factorisation at the starting values of the kernel).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 10, (500, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=500)
+    >>> model = GPRegressor(approximation=FITC(15), random_state=0).fit(X, y)
+    >>> model.approximation_.inducing_inputs.shape
+    (15, 1)
+    >>> bool(abs(model.predict([[np.pi / 2]])[0] - 1) < 0.1)
+    True
+    """
+
+    @property
+    def share(self) -> float:
+        return 1.0
+
+
+class PowerEP(Inducing):
+    """Between VFE (``power`` → 0) and FITC (``power`` = 1), for Gaussian noise.
+
+    Parameters
+    ----------
+    n_inducing : int
+        As in :class:`FITC`, like what follows ``power``.
+    power : float in [0, 1]
+        Share of what the inducing points leave out that counts as noise; about 0.5 often predicts best.
+
+    Examples
+    --------
+    >>> PowerEP(50, 0.5)
+    PowerEP(n_inducing=50, power=0.5)
+    """
+
+    power: float = eqx.field(default=0.5, static=True)
+    bound: ClassVar[bool] = True
+    any_likelihood: ClassVar[bool] = False
+
+    def __check_init__(self):
+        if not 0.0 <= self.power <= 1.0:
+            raise ValueError(f"PowerEP(power={self.power:g}): give a number from 0 (VFE) to 1 (FITC).")
+
+    @property
+    def share(self) -> float:
+        return self.power
+
+
+def _for_each_latent(array, n_latents):
+    """Latent functions share the kernel."""
+    return jnp.broadcast_to(array[None], (n_latents, *array.shape))

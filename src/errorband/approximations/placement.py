@@ -1,0 +1,72 @@
+"""Where inducing inputs start. On the host, once, before the search."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from sklearn.utils import check_random_state
+
+from errorband.kernels import Kernel
+from errorband.numerics import in_double_precision
+from errorband.parameters import plain
+
+PLACEMENTS = ("kmeans", "random", "pivoted")
+
+# Places are chosen from a random sample of the rows: at least this many, and this many for each inducing input.
+SAMPLE, SAMPLE_EACH = 5000, 20
+
+
+def place(init: str, n_inducing: int, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray:
+    """Starting places of at most ``n_inducing`` inducing inputs: all distinct rows if there are no more than that."""
+    rng = check_random_state(random_state)
+    size = max(SAMPLE, SAMPLE_EACH * n_inducing)
+    sample = X if len(X) <= size else X[np.sort(rng.choice(len(X), size, replace=False))]
+    rows = np.unique(sample, axis=0)
+    if len(rows) <= n_inducing and len(sample) < len(X):
+        rows = np.unique(X, axis=0)
+    if len(rows) <= n_inducing:
+        return rows
+    if init == "pivoted":
+        return _pivoted(rows, n_inducing, kernel)
+    # Means of labels are not labels.
+    if init == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
+        return _cluster_centres(sample, n_inducing, rng)
+    return rows[rng.choice(len(rows), n_inducing, replace=False)]
+
+
+def _cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    from sklearn.cluster import KMeans  # takes a while to import
+
+    return KMeans(n_clusters, n_init=1, max_iter=30, random_state=rng).fit(X).cluster_centers_  # pyright: ignore[reportArgumentType]
+
+
+@in_double_precision
+def _pivoted(X: np.ndarray, n_inducing: int, kernel: Kernel) -> np.ndarray:
+    """Rows of largest variance given those before: the pivots of the Cholesky factorisation of k(X, X), O(N·M²).
+
+    Ends early when nothing is left to explain.
+    """
+    kernel = plain(kernel)
+    left = np.array(_diagonal(kernel, X))
+    enough = 1e-10 * left.max()
+    columns, pivots = np.zeros((n_inducing, len(X))), []
+    for m in range(n_inducing):
+        i = int(np.argmax(left))
+        if left[i] <= enough:
+            break
+        column = np.asarray(_column(kernel, X, X[i : i + 1])) - columns[:m, i] @ columns[:m]
+        columns[m] = column / np.sqrt(left[i])
+        left = np.maximum(left - columns[m] ** 2, 0.0)
+        left[i] = 0.0
+        pivots.append(i)
+    return X[pivots]
+
+
+@jax.jit
+def _diagonal(kernel: Kernel, X: Any) -> Any:
+    return kernel.gram_diag(X)
+
+
+@jax.jit
+def _column(kernel: Kernel, X: Any, x: Any) -> Any:
+    return kernel.gram(X, x)[:, 0]

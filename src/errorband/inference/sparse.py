@@ -1,0 +1,283 @@
+"""Gaussian likelihood with inducing points: evidence and all derivatives in two passes over the data, in chunks."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband import linalg
+from errorband.approximations import Inducing
+from errorband.approximations.base import sum_of_products
+from errorband.inference.base import Evaluation, Inference, Status, TrainingData
+from errorband.inference.sites import SiteAdjoint
+from errorband.kernels import Kernel
+from errorband.likelihoods import Gaussian
+from errorband.model import Model, PriorAtData
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+from errorband.parameters import replace_values
+from errorband.posterior import SitePosterior
+from errorband.predictive import GaussianPredictive
+from errorband.structures.low_rank import LowRankPredictor
+
+CHUNK = 2**20  # entries of K_fu that are worked on at once
+
+
+class InducingPrior(eqx.Module):
+    """Kernel and approximation at their current values: all this rule needs to make the basis, a chunk at a time."""
+
+    kernel: Kernel
+    approximation: Inducing
+
+
+class Sparse(Inference):
+    r"""Exact inference under the prior of an inducing-point approximation, for Gaussian noise.
+
+    With V = K_fu L⁻ᵀ, K_uu = LLᵀ, r = diag(K) − Σ_m V², noise σ², t = y − m(X) and the approximation's share α of r on
+    the diagonal, S = αr + σ², the prior of the targets is N(0, S + VVᵀ). With E = S⁻¹, B = I + VᵀEV, γ = B⁻¹VᵀEt and
+    g = E(t − Vγ):
+
+        log Z = −½ [Σ log S + log|B| + Σ g²S + γᵀγ + N log 2π] − b (1 − α)/2α Σ log(1 + αr/σ²),         (1)
+
+    where b = 1 for VFE (the last term becomes −½ Σ r/σ²) and PowerEP, 0 for the others (Titsias 2009, eq. 9; Bui, Yan &
+    Turner 2017, eq. 13). With w = diag(S + VVᵀ)⁻¹ = E − E² diag(VB⁻¹Vᵀ), the derivatives are
+
+        S̄ = ½(g² − w),    r̄ = αS̄ − ½b(1 − α)E,    σ̄² = Σ S̄ + ½b(1 − α) Σ rE/σ²,                        (2)
+        K̄_fu = V̄L⁻¹,    V̄ = gγᵀ − EVB⁻¹ − 2r̄V,    K̄_uu = −½ L⁻ᵀ(V̄ᵀV)L⁻¹,                                (3)
+
+    and V̄ᵀV = γγᵀ − I + B⁻¹ + b(1 − α)(B − I) − 2αVᵀS̄V needs no product over the data unless α > 0. The first pass makes
+    B; the second makes (3), a chunk of rows at a time, and pulls it back through the kernel. Memory is O(chunk·M + M²).
+    """
+
+    def applies(self, model: Model) -> bool:
+        """Whether likelihood and approximation are those of this rule."""
+        return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, Inducing)
+
+    def supports(self, model, data):
+        """Gaussian likelihood, inducing points."""
+        if not self.applies(model):
+            likelihood, approximation = type(model.likelihood).__name__, type(model.approximation).__name__
+            return (
+                "Sparse inference needs a Gaussian likelihood and an approximation with inducing points, such as FITC "
+                f"or VFE, not {likelihood} with {approximation}; leave inference='auto'."
+            )
+        if data.weights is not None:
+            return "Sparse inference has no weights per row; give each row's noise_variance instead."
+        if model.mean.marginalize:
+            return "A marginalised mean needs approximation='exact'; use marginalize=False with inducing points."
+        return None
+
+    def prior(self, model, X):
+        """Not the N × M basis, but what makes it."""
+        assert isinstance(model.approximation, Inducing)
+        return PriorAtData(InducingPrior(model.kernel, model.approximation), model.likelihood, model.mean_at(X))  # pyright: ignore[reportArgumentType]
+
+    def inner(self, model, X, bar):
+        """The derivatives are in the kernel's hyperparameters and the inducing inputs themselves: little is left."""
+        return sum_of_products(bar, self.prior(model, X))
+
+    @in_double_precision
+    def evaluate(self, prior, data, basis, state=None):
+        """Both passes."""
+        f = _first_pass(prior, data)
+        M, alpha = len(f.gamma), f.share
+        inverse = linalg.full_inverse(f.chol)  # B⁻¹
+        L_inverse = linalg.solve_lower(f.factor, np.eye(M))
+        beta = linalg.solve_lower(f.factor, f.gamma, transposed=True)  # L⁻ᵀγ
+        rest = f.bound * (1.0 - alpha)
+        # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
+        project = ((f.bound * np.eye(M) if alpha == 0 else 0.0) - inverse) @ L_inverse
+        spread = np.zeros((M, M))  # VᵀS̄V
+        g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
+        held: Any = prior.structure
+        kernel, Z, bar = held.kernel, held.approximation.inducing_inputs, None
+        for part, K, V in f.blocks():
+            E, q, residual = f.E[part], f.q[part], f.residual[part]
+            g_part = E * (residual - V @ f.gamma)
+            Y = V @ project
+            # K = VLᵀ, so that the rows of K∘Y sum to V(·)Vᵀ: no further product for diag(VB⁻¹Vᵀ).
+            h = (f.bound * q if alpha == 0 else 0.0) - np.einsum("nm,nm->n", K, Y)
+            S_part = 0.5 * (g_part**2 - E + E**2 * h)
+            r_part = alpha * S_part - 0.5 * rest * E
+            K_bar = linalg.aligned_empty(f.chunk, M)
+            rows = K_bar[: len(E)]
+            np.multiply(E[:, None], Y, out=rows)
+            rows += g_part[:, None] * beta
+            if alpha > 0:
+                rows -= 2.0 * r_part[:, None] * (V @ L_inverse)
+                spread += V.T @ (S_part[:, None] * V)
+            K_bar[len(E) :] = 0.0
+            X = pad_rows(data.X[part], f.chunk)
+            r_bar = np.concatenate([r_part, np.zeros(f.chunk - len(E))])
+            bar = _add(bar, _pull_blocks(kernel, Z, X, K_bar, r_bar))
+            g[part], S_bar[part] = g_part, S_part
+        gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + rest * f.precision - 2.0 * alpha * spread
+        bar = _add(bar, _pull_factor(kernel, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
+        fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
+        value = -0.5 * fit + f.bound * left_out(alpha, f.r / f.noise)
+        noise_bar = np.sum(S_bar) + 0.5 * rest * np.sum(f.r * f.E / f.noise)
+        mean_bar = np.zeros(prior.mean.shape)
+        mean_bar[: len(g), 0] = g
+        adjoint = PriorAtData(
+            InducingPrior(bar[0], replace_values(held.approximation, {("inducing_inputs",): bar[1]})),  # pyright: ignore[reportArgumentType]
+            replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
+            mean_bar,
+        )
+        return Evaluation(float(value), SiteAdjoint(adjoint), None, Status(True, 0, "In closed form."))
+
+    @in_double_precision
+    def posterior(self, model, prior, data, basis, state=None):
+        """What is left of the data: M weights and an M × M matrix."""
+        f = _first_pass(prior, data)
+        inverse = linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma)))
+        return SitePosterior(
+            kernel=model.kernel,
+            mean=model.mean,
+            approximation=model.approximation,
+            n_latents=1,
+            X=model.approximation.anchors(data.X),
+            predictor=LowRankPredictor(f.gamma[None], np.ascontiguousarray(inverse)),  # pyright: ignore[reportArgumentType]
+            jitter=0.0,
+        )
+
+    @in_double_precision
+    def leave_one_out(self, prior, data, basis):
+        """In closed form, inducing inputs held: mean y − g/w and variance 1/w, plus what of r is not in S."""
+        f = _first_pass(prior, data)
+        means, variances = np.empty(len(f.r)), np.empty(len(f.r))
+        for part, _, V in f.blocks():
+            E = f.E[part]
+            w = E - E**2 * np.sum(linalg.solve_lower_rows(f.chol.factor, V) ** 2, axis=1)
+            means[part] = data.y[part] - E * (f.residual[part] - V @ f.gamma) / w
+            variances[part] = 1.0 / w
+        held: Any = prior.structure
+        open_share = 1.0 - f.share if held.approximation.opens else 0.0
+        return GaussianPredictive(means, np.sqrt(variances + open_share * f.r))
+
+
+def left_out(share: float, ratio: np.ndarray) -> float:
+    """The term of (1) for what is not on the diagonal, −(1 − α)/2α Σ log(1 + α·ratio), with its limit at α = 0."""
+    if share == 0.0:
+        return -0.5 * float(np.sum(ratio))
+    return -0.5 * (1.0 - share) / share * float(np.sum(np.log1p(share * ratio)))
+
+
+class _FirstPass(NamedTuple):
+    """Everything of size M² or N that (1) is made of."""
+
+    blocks: Any  # iterate: slice of rows, K_fu, V
+    chunk: int
+    share: float  # α
+    bound: float  # b
+    residual: np.ndarray  # t
+    noise: np.ndarray  # σ², of each row
+    q: np.ndarray  # Σ_m V²
+    r: np.ndarray
+    S: np.ndarray
+    E: np.ndarray
+    factor: np.ndarray  # L
+    precision: np.ndarray  # VᵀEV = B − I
+    chol: linalg.Cholesky  # of B
+    log_det: float  # log|B|
+    gamma: np.ndarray
+
+
+def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
+    structure: Any = prior.structure
+    kernel, approximation = structure.kernel, structure.approximation
+    n, M, alpha = len(data.y), len(approximation.inducing_inputs), approximation.share
+    noise = np.full(n, float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
+    if data.noise_variance is not None:
+        noise += data.noise_variance
+    K_uu = np.array(_factor_covariance(kernel, approximation.inducing_inputs))
+    uu = linalg.cholesky(K_uu, overwrite=True)
+    if uu.jitter > 0:
+        raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
+    chunk = chunk_rows(n, M)
+    residual = data.y - np.asarray(prior.mean)[:n, 0]
+    diagonal, q, S = np.empty(n), np.empty(n), np.empty(n)
+    keep = 16 * n * M <= MEMORY_BUDGET  # then the second pass need not make them again
+    kept: list[Any] = []
+
+    def blocks() -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        if kept:
+            yield from kept
+            return
+        for start in range(0, n, chunk):
+            part = slice(start, min(start + chunk, n))
+            X = pad_rows(data.X[part], chunk)
+            K, k = (np.asarray(a)[: part.stop - start] for a in _blocks(kernel, approximation.inducing_inputs, X))
+            diagonal[part] = k
+            yield part, K, linalg.solve_lower_rows(uu.factor, K)
+
+    total, right, made = np.zeros((M, M), order="F"), np.zeros(M), []
+    for part, K, V in blocks():
+        q[part] = np.einsum("nm,nm->n", V, V)
+        S[part] = alpha * np.maximum(diagonal[part] - q[part], 0.0) + noise[part]
+        scaled = V / np.sqrt(S[part])[:, None]
+        total = linalg.add_gram(scaled, total)
+        right += V.T @ (residual[part] / S[part])
+        if keep:
+            made.append((part, K, V))
+    kept.extend(made)
+    precision = np.tril(total) + np.tril(total, -1).T
+    chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
+    return _FirstPass(
+        blocks=blocks,
+        chunk=chunk,
+        share=alpha,
+        bound=float(approximation.bound),
+        residual=residual,
+        noise=noise,
+        q=q,
+        r=np.maximum(diagonal - q, 0.0),
+        S=S,
+        E=1.0 / S,
+        factor=uu.factor,
+        precision=precision,
+        chol=chol,
+        log_det=chol.log_det,
+        gamma=linalg.solve_cholesky(chol.factor, right),
+    )
+
+
+def chunk_rows(n: int, M: int) -> int:
+    """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last."""
+    chunks = -(-n // max(256, CHUNK // M))
+    return padded_size(-(-n // chunks))
+
+
+def _add(a: Any, b: Any) -> Any:
+    b = jax.tree.map(np.asarray, b)
+    return b if a is None else jax.tree.map(np.add, a, b)
+
+
+@jax.jit
+def _factor_covariance(kernel: Kernel, Z: Any) -> Any:
+    return linalg.regularised(kernel.gram(Z, Z))
+
+
+@jax.jit
+def _blocks(kernel: Kernel, Z: Any, X: Any) -> tuple[Any, Any]:
+    return kernel.gram(X, Z), kernel.gram_diag(X)
+
+
+@jax.jit
+def _pull_blocks(kernel: Kernel, Z: Any, X: Any, K_bar: Any, diagonal_bar: Any) -> Any:
+    """Derivatives in the kernel and in Z, from those in K_fu and diag K_ff."""
+    return _gradient(lambda k, z: jnp.vdot(K_bar, k.gram(X, z)) + jnp.vdot(diagonal_bar, k.gram_diag(X)), kernel, Z)
+
+
+@jax.jit
+def _pull_factor(kernel: Kernel, Z: Any, bar: Any) -> Any:
+    """The same, from those in K_uu."""
+    return _gradient(lambda k, z: jnp.vdot(bar, linalg.regularised(k.gram(z, z))), kernel, Z)
+
+
+def _gradient(function: Any, kernel: Kernel, Z: Any) -> tuple[Any, Any]:
+    """∂ function(kernel, Z); zero for numbers of the kernel that cannot be differentiated, such as a table of edges."""
+    moving, still = eqx.partition(kernel, eqx.is_inexact_array)
+    kernel_bar, Z_bar = jax.grad(lambda m, z: function(eqx.combine(m, still), z), argnums=(0, 1))(moving, Z)
+    return eqx.combine(kernel_bar, jax.tree.map(jnp.zeros_like, still)), Z_bar

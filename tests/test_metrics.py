@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -401,6 +402,25 @@ def test_scorers_see_through_pipelines_and_searches(data):
     search = GridSearchCV(pipeline, {"bandedline__stretch": [1.0]}, scoring=metrics.neg_nlpd_scorer, cv=2).fit(X, y)
     for model in (pipeline, alone, search):
         assert metrics.neg_nlpd_scorer(model, X, y) == pytest.approx(metrics.neg_nlpd_scorer(plain, X, y))
+
+
+def test_class_scorers_equal_the_metrics_they_name(data):
+    X, y = data[0], np.where(data[1] > np.median(data[1]), "high", "low")
+    y[:3] = "high"
+    model = GaussianNB().fit(X, y)
+    share, at = model.predict_proba(X), (y == "low").astype(int)
+    bits = metrics.information_bits(share[np.arange(len(y)), at], model.class_prior_[at])
+    pipeline = make_pipeline(StandardScaler(), GaussianNB()).fit(X, y)
+    for each in (model, pipeline):
+        assert metrics.get_scorer("information")(each, X, y) == pytest.approx(bits, abs=1e-6)
+    error = metrics.expected_calibration_error(y, share, model.classes_)
+    assert metrics.get_scorer("neg_calibration_error")(model, X, y) == pytest.approx(-error)
+    scores = cross_validate(GaussianNB(), X, y, scoring=metrics.CLASS_SCORERS, cv=3, error_score="raise")
+    assert np.all(np.isfinite(scores["test_information"]))
+    with pytest.raises(TypeError, match="class_prior_; got LogisticRegression"):
+        metrics.information_scorer(LogisticRegression().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="got also"):
+        metrics.information_scorer(model, X, np.full(len(y), "other"))
 
 
 def test_coverage_scorer_survives_pickling(data):

@@ -160,3 +160,17 @@ def test_everything_draws_into_given_axes(line, plane):
     assert plots.plot_trace(model, ax=a[6]) is a[6]
     pair = plt.subplots(1, 2)[1]
     assert plots.plot_map(plane[0], ax=pair) is pair
+
+
+def test_class_plots_show_the_metrics():
+    rng = np.random.default_rng(0)
+    share = rng.dirichlet([1.0, 1.0, 1.0], 300)
+    y = np.array(["a", "b", "c"])[(share.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)]
+    pair = plt.subplots(1, 2)[1]
+    ax = plots.plot_reliability(y, share, ["a", "b", "c"], n_bins=5, ax=pair[0])
+    assert ax is pair[0]
+    confidence, frequency, _ = metrics.reliability_curve(y, share, ["a", "b", "c"], 5)
+    np.testing.assert_allclose(ax.lines[-1].get_xydata(), np.stack([confidence, frequency], axis=1))
+    ax = plots.plot_error_reject(y, share, ["a", "b", "c"], ax=pair[1])
+    rejected, errors = metrics.error_reject_curve(y, share, ["a", "b", "c"])
+    np.testing.assert_allclose(ax.lines[-1].get_xydata(), np.stack([rejected, errors], axis=1))

@@ -3,8 +3,9 @@
 Every metric takes plain arrays of one shape, checks them, and returns a ``float`` averaged over the test points;
 the CRPS and PIT functions return one value per point. NLPD is the quantity that some papers call MNLP.
 
-The scorers (``neg_nlpd_scorer`` and its relatives, also by name in ``SCORERS``) are called by scikit-learn as
-``scorer(estimator, X, y)`` and ask the estimator for ``estimator.predictive(X)``.
+The scorers (``neg_nlpd_scorer`` and its relatives, also by name in ``SCORERS`` and ``CLASS_SCORERS``) are called by
+scikit-learn as ``scorer(estimator, X, y)`` and ask the estimator for ``estimator.predictive(X)``, those of classifiers
+for ``estimator.predict_proba(X)``.
 """
 
 from errorband.metrics.classification import (
@@ -29,15 +30,19 @@ from errorband.metrics.regression import (
     width,
 )
 from errorband.metrics.scorers import (
+    CLASS_SCORERS,
     SCORERS,
     coverage_scorer,
     get_scorer,
+    information_scorer,
+    neg_calibration_error_scorer,
     neg_crps_scorer,
     neg_nlpd_scorer,
     neg_rmse_scorer,
 )
 
 __all__ = [
+    "CLASS_SCORERS",
     "SCORERS",
     "calibration_curve",
     "coverage",
@@ -50,8 +55,10 @@ __all__ = [
     "gaussian_pit",
     "get_scorer",
     "information_bits",
+    "information_scorer",
     "interval_score",
     "msll",
+    "neg_calibration_error_scorer",
     "neg_crps_scorer",
     "neg_nlpd_scorer",
     "neg_rmse_scorer",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from errorband.metrics.checks import PredictiveLike, as_level, floats, same_shape
+from errorband.metrics.classification import expected_calibration_error, information_bits
 from errorband.metrics.regression import coverage, nlpd, rmse
 
 Scorer = Callable[[Any, Any, ArrayLike], float]
@@ -111,6 +112,58 @@ def coverage_scorer(level: float) -> Scorer:
     return partial(_coverage_score, level=as_level(level))
 
 
+def information_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    r"""Information of a classifier's probabilities over the training class frequencies, in bits; larger is better.
+
+    .. math:: \frac1n \sum_i \log_2 p(y_i \mid x_i) - \log_2 f(y_i)
+
+    The frequencies are the estimator's ``class_prior_``, as :class:`~errorband.GPClassifier` has them.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> share = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> model = Stub(classes_=np.array(["a", "b"]), class_prior_=np.array([0.5, 0.5]), predict_proba=lambda X: share)
+    >>> round(information_scorer(model, [[0], [1]], ["a", "b"]), 3)
+    0.763
+    """
+    last = _last(estimator)
+    if not hasattr(last, "class_prior_"):
+        raise TypeError(
+            f"estimator must remember its class frequencies as class_prior_; got {type(last).__name__}. Use "
+            "errorband's GPClassifier, or the scorer 'neg_log_loss' of scikit-learn."
+        )
+    classes, y = np.asarray(estimator.classes_), np.asarray(y)
+    if not (known := np.isin(y, classes)).all():
+        raise ValueError(
+            f"y must hold only labels of the training rows, {classes.tolist()}; got also "
+            f"{np.unique(y[~known]).tolist()}. Stratify the folds, so that each has every class."
+        )
+    at = np.argmax(y[:, None] == classes, axis=1)
+    share = np.asarray(estimator.predict_proba(X))[np.arange(len(y)), at]
+    return information_bits(np.maximum(share, np.finfo(float).tiny), np.asarray(last.class_prior_)[at])
+
+
+def neg_calibration_error_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
+    """Negative expected calibration error of a classifier's probabilities, in ten bins; larger is better.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> share = np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> neg_calibration_error_scorer(Stub(classes_=[0, 1], predict_proba=lambda X: share), [[0], [1]], [0, 0])
+    -0.25
+    """
+    return -expected_calibration_error(y, estimator.predict_proba(X), estimator.classes_)
+
+
+def _last(estimator: Any) -> Any:
+    """The estimator that learns, at the end of searches and pipelines."""
+    if hasattr(estimator, "best_estimator_"):
+        return _last(estimator.best_estimator_)
+    return _last(estimator[-1]) if hasattr(estimator, "steps") else estimator
+
+
 SCORERS: dict[str, Scorer] = {
     "neg_nlpd": neg_nlpd_scorer,
     "neg_rmse": neg_rmse_scorer,
@@ -119,10 +172,14 @@ SCORERS: dict[str, Scorer] = {
     "coverage_90": coverage_scorer(0.90),
     "coverage_95": coverage_scorer(0.95),
 }
+CLASS_SCORERS: dict[str, Scorer] = {
+    "information": information_scorer,
+    "neg_calibration_error": neg_calibration_error_scorer,
+}
 
 
 def get_scorer(name: str) -> Scorer:
-    """The scorer of that name in ``SCORERS``.
+    """The scorer of that name in ``SCORERS`` or ``CLASS_SCORERS``.
 
     Examples
     --------
@@ -132,8 +189,9 @@ def get_scorer(name: str) -> Scorer:
     Traceback (most recent call last):
     ValueError: name must be one of neg_nlpd, neg_rmse, ...; got 'nlpd'. Did you mean 'neg_nlpd'?
     """
-    if name in SCORERS:
-        return SCORERS[name]
-    near = get_close_matches(str(name), SCORERS, n=1)
+    known = SCORERS | CLASS_SCORERS
+    if name in known:
+        return known[name]
+    near = get_close_matches(str(name), known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else "Pick one of them, or pass a scorer function where one is taken."
-    raise ValueError(f"name must be one of {', '.join(SCORERS)}; got {name!r}. {hint}")
+    raise ValueError(f"name must be one of {', '.join(known)}; got {name!r}. {hint}")

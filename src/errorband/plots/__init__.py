@@ -5,15 +5,18 @@ that they survive a black-and-white print.
 """
 
 from errorband.plots.checks import plot_calibration, plot_predicted_vs_actual, plot_residuals, plot_trace
+from errorband.plots.classes import plot_error_reject, plot_reliability
 from errorband.plots.functions import plot_band, plot_map, plot_partial_dependence, plot_relevance
 
 __all__ = [
     "plot_band",
     "plot_calibration",
+    "plot_error_reject",
     "plot_map",
     "plot_partial_dependence",
     "plot_predicted_vs_actual",
     "plot_relevance",
+    "plot_reliability",
     "plot_residuals",
     "plot_trace",
 ]

@@ -53,7 +53,7 @@ class CoverageAt:
         return "too wide" if self.observed > self.surely_high else RIGHT
 
 
-def coverage_range(n: int, level: float | np.ndarray, confidence: float) -> tuple[Any, Any]:
+def coverage_range(n: int | np.ndarray, level: float | np.ndarray, confidence: float) -> tuple[Any, Any]:
     """Between which shares of n rows a calibrated band of this level covers, with this probability."""
     tail = (1 - confidence) / 2
     return binom.ppf(tail, n, level) / n, binom.ppf(1 - tail, n, level) / n

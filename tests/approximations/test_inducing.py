@@ -206,11 +206,10 @@ def test_site_rules_with_a_gaussian_likelihood_give_the_closed_form(rule, name, 
     assert_allclose(got, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["ep", "laplace", "kl"])
-def test_other_likelihoods_with_inducing_inputs_at_the_data(rule, data):
+def test_fitc_ep_with_inducing_inputs_at_the_data_is_dense_ep(data):
     X, y, X_test = data
     labels = np.where(y > 0.1, 1.0, -1.0)
-    options = {"kernel": Matern([0.8, 1.3], 1.44, nu=1.5), "likelihood": Bernoulli(), "inference": rule}
+    options = {"kernel": Matern([0.8, 1.3], 1.44, nu=1.5), "likelihood": Bernoulli(), "inference": "ep"}
     exact = fixed("exact", **options).fit(X, labels)
     model = fixed(FITC(inducing_inputs=X), **options).fit(X, labels)
     assert_allclose(model.log_evidence_, exact.log_evidence_, rtol=1e-6)

@@ -14,12 +14,12 @@ from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, Inference, Sparse, TrainingData
+from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.means import Mean, as_mean
-from errorband.model import Model
+from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
@@ -173,8 +173,16 @@ class GaussianProcess(BaseEstimator):
         )
 
     def _automatic_inference(self, model: Model) -> Inference:
-        """What ``inference="auto"`` stands for."""
-        return next((rule for rule in (ExactInference(), Sparse()) if rule.applies(model)), EP())
+        """What ``inference="auto"`` stands for.
+
+        EP is the more accurate rule, and needs no curvature; where the likelihood is not log-concave its fixed point is
+        hard to find at some hyperparameters, and for several latents its integrals are costly: Laplace is quicker.
+        """
+        closed_form = next((rule for rule in (ExactInference(), Sparse()) if rule.applies(model)), None)
+        if closed_form is not None:
+            return closed_form
+        likelihood = model.likelihood
+        return Laplace() if likelihood.smooth and (likelihood.n_latents > 1 or not likelihood.log_concave) else EP()
 
     def _optimizer(self) -> LBFGS | None:
         if self.optimizer is None or isinstance(self.optimizer, LBFGS):
@@ -212,8 +220,12 @@ class GaussianProcess(BaseEstimator):
 
     def _leave_one_out(self) -> Predictive:
         """Distribution of each training target given the others, as the model sees them."""
+        return self.inference_.leave_one_out(*self._at_training_data())
+
+    def _at_training_data(self) -> tuple[PriorAtData, TrainingData, np.ndarray]:
+        """The fitted prior at the training data, the data, and the basis of a marginalised mean."""
         check_is_fitted(self)
         model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
-        return self.inference_.leave_one_out(prior, self._training_data, objective.basis)
+        return prior, self._training_data, objective.basis

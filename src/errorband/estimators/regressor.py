@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data
 
 from errorband.estimators.base import GaussianProcess
@@ -38,7 +39,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
         :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian), else ``FITC()``.
     inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
-        How the posterior is found. "auto": in closed form for Gaussian noise, by EP otherwise.
+        How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for likelihoods
+        that are not log-concave or have several latents, else by EP; see ``inference_``.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -240,6 +242,20 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         predictive = self._leave_one_out()
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
         return LeaveOneOut(predictive.rescaled(scale, shift), scale * self._training_data.y + shift)
+
+    @property
+    def outlier_probability_(self) -> np.ndarray:
+        """Probability of each training row to be an outlier, where the likelihood tells outliers from other rows.
+
+        From what the other rows predict for it.
+        """
+        check_is_fitted(self)
+        if not hasattr(self.likelihood_, "outlier_probability"):
+            name = type(self.likelihood_).__name__
+            raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
+        prior, data, basis = self._at_training_data()
+        mean, cov = self.inference_.cavities(prior, data, basis)
+        return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])
 
 
 class LeaveOneOut:

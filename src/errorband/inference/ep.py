@@ -33,8 +33,8 @@ class EP(SiteInference):
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
         Update all sites at once with adaptive damping; one at a time in a random order drawn once; or by the convergent
-        double loop, slower but certain to reach a fixed point. "auto" goes in parallel and falls back on the double
-        loop when that does not converge.
+        double loop, slower but certain to reach a fixed point. "auto" goes in parallel and, when a first run does not
+        converge that way, falls back on the double loop; later in a search for hyperparameters such a point is refused.
     power : float in (0, 1]
         Fractional EP: the likelihood is raised to this power. Towards 0 it becomes the variational (KL) solution.
     max_sweeps : int
@@ -86,8 +86,8 @@ class EP(SiteInference):
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < 0.1)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
-    def _after(self, run, prior, data):
-        if bool(run.converged) or self.mode not in ("auto", "double_loop"):
+    def _after(self, run, prior, data, first):
+        if bool(run.converged) or self.mode not in ("auto", "double_loop") or (self.mode == "auto" and not first):
             return run
         return double_loop(self, prior, data, run.sites if bool(run.valid) else Sites.zeros(*prior.mean.shape))
 

@@ -73,7 +73,7 @@ class SiteInference(Inference):
             return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
         if not model.approximation.any_likelihood:
             name = type(model.approximation).__name__
-            return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood and rule."
+            return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood."
         if model.mean.marginalize:
             return "A marginalised mean needs a Gaussian likelihood with inference='exact'; use marginalize=False."
         return None
@@ -85,13 +85,13 @@ class SiteInference(Inference):
         run = _run(self, prior, padded, cold if state is None else state)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
             run = _run(self, prior, padded, cold)
-        run = self._after(run, prior, padded)
+        run = self._after(run, prior, padded, first=state is None)
         if not bool(run.valid):
             raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.")
         return Evaluation(float(run.log_evidence), SiteAdjoint(run.adjoint), run.sites, self._status(run))
 
-    def _after(self, run: SiteRun, prior: PriorAtData, data: Data) -> SiteRun:
-        """A chance to fall back on something slower when a run did not converge."""
+    def _after(self, run: SiteRun, prior: PriorAtData, data: Data, first: bool) -> SiteRun:
+        """A chance to fall back on something slower when a run did not converge; ``first``: no run went before."""
         return run
 
     def _status(self, run: SiteRun) -> Status:
@@ -115,12 +115,16 @@ class SiteInference(Inference):
             jitter=0.0,
         )
 
-    @in_double_precision
     def leave_one_out(self, prior, data, basis):
-        """Predict from the cavities: the posterior without a datum's own site (§2.0(1))."""
+        """Predict from the cavities."""
+        return prior.likelihood.predictive(*self.cavities(prior, data, basis))
+
+    @in_double_precision
+    def cavities(self, prior: PriorAtData, data: Any, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Latent mean (n, L) and covariance of each datum without its own site (§2.0(1))."""
         sites = self.evaluate(prior, data, basis).state
         mean, cov = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
-        return prior.likelihood.predictive(mean, cov)
+        return mean, cov
 
     @staticmethod
     def _padded(prior: PriorAtData, data: Any) -> Data:

@@ -20,6 +20,8 @@ Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # The search stays within this distance, per unconstrained number, of where it starts: a factor e^±25 for a scale.
 REACH = 25.0
 
+INTERRUPTED = "Interrupted"  # how the message of a search begins that Ctrl-C ended
+
 
 @dataclasses.dataclass(frozen=True)
 class FitResult:
@@ -57,6 +59,11 @@ class FitResult:
     seconds: float
     trace: tuple[float, ...]
     starts: tuple[float, ...]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.message.startswith(INTERRUPTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +163,7 @@ class _Run:
             self.converged = bool(outcome.success)
             self.message = _sentence(outcome, settings)
         except KeyboardInterrupt:
-            self.message, self.stop_all = "Interrupted; the best point so far was kept.", True
+            self.message, self.stop_all = f"{INTERRUPTED}; the best point so far was kept.", True
             if not np.isfinite(self.best_value):
                 raise
         except _OutOfTime:

@@ -380,3 +380,36 @@ def test_auto_says_what_it_chose(data, monkeypatch, capsys):
     flat = GPRegressor(mean=errorband.means.Constant(marginalize=True), optimizer=None).fit(X, y)
     assert isinstance(flat.approximation_, Exact)
     assert "marginalised mean" in flat.approximation_reason_
+
+
+@pytest.mark.filterwarnings("ignore:The search")
+def test_many_rows_begin_with_a_sample(data, monkeypatch):
+    from errorband.estimators import base
+
+    X, y, _ = data
+    monkeypatch.setattr(base, "WARM_START_ROWS", 10)
+    monkeypatch.setattr(base, "WARM_START_EACH", 1)
+    sizes = []
+    evaluate = Sparse.evaluate
+    monkeypatch.setattr(
+        Sparse, "evaluate", lambda self, p, d, *rest: sizes.append(len(d.y)) or evaluate(self, p, d, *rest)
+    )
+    model = fixed(VFE(inducing_inputs=X[::8]), optimizer=errorband.LBFGS(max_iter=4), random_state=0)
+    model.fit(X, y, np.full(len(y), 0.01))
+    assert sizes[0] == 10
+    assert sizes[-1] == 40
+    assert sizes == sorted(sizes)  # the sample first, then all rows
+    sizes.clear()
+    model.set_params(optimizer=errorband.LBFGS(max_seconds=0.0)).fit(X, y)
+    assert sizes == [10, 40, 40]  # one evaluation each, and the last for the posterior
+
+
+def test_classifier_with_an_inducing_point_at_every_row_is_exact(data):
+    X, y, X_test = data
+    labels = np.where(y > 0.1, "high", "low")
+    kernel = Matern(1.0, 1.0, nu=1.5)
+    models = [
+        errorband.GPClassifier(kernel, approximation=a, optimizer=None).fit(X, labels) for a in ("exact", FITC(50))
+    ]
+    assert isinstance(models[1].inference_, EP)
+    assert_allclose(models[1].predict_proba(X_test), models[0].predict_proba(X_test), atol=1e-6)

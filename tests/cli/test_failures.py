@@ -122,6 +122,7 @@ def test_no_model_file_or_one_without_a_table(run, fitted, tmp_path):
         ("fitt", "DATA"),
         ("fit", "DATA", "--target", "progression", "--kernel", "matern23"),
         ("fit", "DATA", "--target", "progression", "--model", "forest"),
+        ("fit", "DATA", "--target", "progression", "--inducing", "10"),
         ("fit", "DATA", "--target", "progression", "--output", "/nowhere/at/all.eb"),
         ("fit", "DATA", "--target", "progression", "--report", "/"),
         ("fit", "DATA", "--target", "progression", "--test-size", "2"),

@@ -163,3 +163,13 @@ def test_help_imports_nothing_heavy():
     code = "import sys, errorband.cli; print(*[m for m in ('jax', 'pandas', 'sklearn', 'numpy') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == ""
+
+
+def test_inducing_points(run, fitted, tmp_path):
+    args = ("--target", "progression", "--id", "patient", "--model", "vfe", "--inducing", "7", "-o", tmp_path / "m.eb")
+    result = run("fit", fitted / "data.csv", *args)
+    assert result.exit_code == 0
+    model = TableModel.load(tmp_path / "m.eb").estimator
+    assert type(model.approximation_).__name__ == "VFE"
+    assert len(model.approximation_.inducing_inputs) == 7
+    assert len(model._training_data.y) == 80

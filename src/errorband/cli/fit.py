@@ -26,7 +26,8 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")] = Path("model.eb"),
     report: Annotated[Path | None, typer.Option(help="A report to write, as one HTML file.")] = None,
     task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
-    model: Annotated[str, typer.Option(help="auto, exact, or another approximation by name.")] = "auto",
+    model: Annotated[str, typer.Option(help="auto, exact, or inducing points: fitc, vfe, powerep, dtc, sor.")] = "auto",
+    inducing: Annotated[int | None, typer.Option(min=1, help="How many inducing points; 200 by default.")] = None,
     kernel: Annotated[str, typer.Option(help="se, matern12, matern32, matern52, rq, linear; + adds some.")] = "se",
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
     seed: o.Seed = 0,
@@ -56,13 +57,14 @@ def fit(
         kernel=_kernel(kernel),
         kernel_name=kernel,
         model=model,
+        inducing=inducing,
         test_size=test_size,
         seed=seed,
         time_budget=time_budget,
         max_rows=max_rows,
         verbose=0 if quiet else 1,
     )
-    fitting.approximation_named(model)
+    fitting.approximation_named(model, inducing)
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(

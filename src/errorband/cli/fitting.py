@@ -26,6 +26,7 @@ class Settings:
     kernel: Any = None
     kernel_name: str = "se"
     model: str = "auto"
+    inducing: int | None = None
     test_size: float = 0.2
     seed: int = 0
     time_budget: float = 60.0
@@ -78,15 +79,21 @@ def estimator_class(task: str, target: str) -> type:
     return ESTIMATORS["GPClassifier"]
 
 
-def approximation_named(name: str) -> Any:
-    """What the estimators take as ``approximation``, from the name given on the command line."""
+def approximation_named(name: str, inducing: int | None = None) -> Any:
+    """What the estimators take as ``approximation``, from what was given on the command line."""
     known = {key.lower(): cls for key, cls in APPROXIMATIONS.items()}
     if name.lower() in ("auto", "exact"):
+        if inducing is not None:
+            raise Problem(
+                f"--inducing {inducing} needs a model with inducing points, so add --model fitc or --model vfe.",
+                ExitCode.USAGE,
+            )
         return name.lower()
     if name.lower() not in known:
         choices = ", ".join(dict.fromkeys(["auto", "exact", *known]))
         raise Problem(f"There is no model {name!r}, so choose one of {choices}.", ExitCode.USAGE)
-    return known[name.lower()]()
+    cls = known[name.lower()]
+    return cls() if inducing is None else cls(inducing)
 
 
 def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +121,7 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     train, test = rows
     rng = np.random.default_rng(settings.seed)
     learn = train
-    approximation = approximation_named(settings.model)
+    approximation = approximation_named(settings.model, settings.inducing)
     exact = isinstance(approximation, str)
     searched = _subset(learn, settings.max_rows or (rows_for(settings.time_budget) if exact else len(y)), rng)
     limit = settings.max_rows or (EXACT_LIMIT if exact else len(y))

@@ -1,5 +1,6 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
+import dataclasses
 import sys
 import warnings
 from typing import Any
@@ -11,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact
+from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, TrainingData
@@ -28,6 +29,10 @@ from errorband.predictive import Predictive
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
 # evaluation; fewer where sites are found by many sweeps over it.
 EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
+
+# With inducing points, the search goes over a random sample of rows first if that is less than a quarter of them: this
+# many, and this many for each inducing point.
+WARM_START_ROWS, WARM_START_EACH = 5000, 10
 
 
 class GaussianProcess(BaseEstimator):
@@ -122,6 +127,7 @@ class GaussianProcess(BaseEstimator):
         if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
             raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        theta0, optimizer = self._warm_start(objective, optimizer, rng)
         restarts = draw_restarts(theta0, self.n_restarts, rng)
         label = f"{type(self).__name__}, {len(objective.data.y)} rows, {type(objective.inference).__name__}"
         self.fit_result_ = optimizer.maximise(
@@ -129,6 +135,30 @@ class GaussianProcess(BaseEstimator):
         )
         warn_if_not_converged(self.fit_result_)
         return self.fit_result_.theta
+
+    def _warm_start(
+        self, objective: EvidenceObjective, optimizer: LBFGS, rng: np.random.Generator
+    ) -> tuple[np.ndarray, LBFGS]:
+        """Where the search begins, and what time is left for it.
+
+        With inducing points and many rows it begins where a search on a sample of the rows ended.
+        """
+        theta0, data, approximation = objective.theta0, objective.data, objective.model.approximation
+        if not isinstance(approximation, Inducing):
+            return theta0, optimizer
+        size = max(WARM_START_ROWS, WARM_START_EACH * len(parameters.plain(approximation).inducing_inputs))
+        if len(data.y) < 4 * size:
+            return theta0, optimizer
+        sample = data.rows(np.sort(rng.choice(len(data.y), size, replace=False)))
+        smaller = EvidenceObjective(objective.model, objective.inference, sample)
+        limit = optimizer.max_seconds
+        first = dataclasses.replace(optimizer, max_seconds=None if limit is None else limit / 2)
+        label = f"{type(self).__name__}, first on {size} of {len(data.y)} rows"
+        found = first.maximise(smaller.value_and_gradient, theta0, verbose=self.verbose, label=label)
+        if found.interrupted:  # one evaluation on all rows, and no more
+            return found.theta, dataclasses.replace(optimizer, max_seconds=0.0)
+        left = None if limit is None else max(limit - found.seconds, 0.0)
+        return found.theta, dataclasses.replace(optimizer, max_seconds=left)
 
     # ------------------------------------------------------------------ reading the constructor's arguments
     def _kernel(self) -> Kernel:

@@ -36,6 +36,11 @@ class TrainingData:
     noise_variance: np.ndarray | None = None
     weights: np.ndarray | None = None
 
+    def rows(self, which: np.ndarray) -> "TrainingData":
+        """Some of the rows."""
+        optional = (None if a is None else a[which] for a in (self.noise_variance, self.weights))
+        return TrainingData(self.X[which], self.y[which], *optional)
+
 
 @dataclasses.dataclass(frozen=True)
 class Status:

@@ -28,6 +28,16 @@ def parameters(d: int) -> Array:
     return np.log(np.concatenate([np.linspace(0.8, 2.2, d), [1.2, 0.05]]))
 
 
+def with_inducing_inputs(theta: Array, X: Array, m: int) -> Array:
+    """The vector of a sparse model: the parameters, and then the inducing inputs, which are the first rows of X."""
+    return np.concatenate([theta, X[:m].ravel()])
+
+
+def split_inducing_inputs(theta: Array, d: int) -> tuple[Array, Array]:
+    """The parameters, and the inducing inputs (M, d)."""
+    return theta[: d + 2], theta[d + 2 :].reshape(-1, d)
+
+
 def start(d: int) -> Array:
     """Where every optimiser begins: unit length-scales and variance, noise variance 0.1."""
     return np.log(np.concatenate([np.ones(d), [1.0, 0.1]]))
@@ -61,3 +71,27 @@ def reference(X: Array, y: Array, theta: Array, gradient: bool = True) -> tuple[
     # Σ_ij W_ij (z_i − z_j)² = 2 (Σ_i r_i z_i² − zᵀ W z) for symmetric W with row sums r
     by_lengthscale = W.sum(axis=1) @ Z**2 - np.sum(Z * (W @ Z), axis=0)
     return float(value), np.concatenate([by_lengthscale, [0.5 * W.sum(), 0.5 * noise * np.trace(M)]])
+
+
+def sparse_reference(X: Array, y: Array, theta: Array, kind: str) -> float:
+    """Log evidence of "fitc", or the bound of "vfe", with inducing inputs; no jitter."""
+    own, Z = split_inducing_inputs(theta, X.shape[1])
+    lengthscale, variance, noise = split(own)
+
+    def kernel(A: Array, B: Array) -> Array:
+        A, B = A / lengthscale, B / lengthscale
+        r2 = np.sum(A**2, axis=1)[:, None] + np.sum(B**2, axis=1)[None, :] - 2.0 * A @ B.T
+        return variance * np.exp(-0.5 * np.maximum(r2, 0.0))
+
+    V = np.linalg.solve(np.linalg.cholesky(kernel(Z, Z)), kernel(Z, X))
+    left = variance - np.sum(V**2, axis=0)
+    S = noise + left if kind == "fitc" else np.full(y.size, noise)
+    L = np.linalg.cholesky(np.eye(len(Z)) + (V / S) @ V.T)
+    c = np.linalg.solve(L, V @ (y / S))
+    value = -0.5 * (y @ (y / S) - c @ c + np.sum(np.log(2.0 * np.pi * S))) - np.sum(np.log(np.diag(L)))
+    return float(value - (0.5 * np.sum(left) / noise if kind == "vfe" else 0.0))
+
+
+def direction(size: int) -> Array:
+    """A direction in which derivatives of a sparse evidence are compared, all numbers taking part."""
+    return np.sin(np.arange(1.0, size + 1.0)) / np.sqrt(size)

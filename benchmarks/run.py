@@ -32,6 +32,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--test-size", type=int, default=1000, help="test points (exact-fit)")
     p.add_argument("--nats", type=float, default=0.1, help="how near to the best evidence counts as there (exact-fit)")
     p.add_argument("--first-size", type=int, default=500, help="N (first-use)")
+    p.add_argument("--sparse-size", type=int, default=10_000, help="N (sparse)")
+    p.add_argument("--inducing", type=int, default=500, help="number of inducing inputs M (sparse)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--output", type=Path, help="the page; by default docs/benchmarks/SUITE.md")
     return p

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from errorband import GPRegressor
+from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.optimise import LBFGS
 from peers.base import Model, Record
-from problems import Array, split
+from problems import Array, split, split_inducing_inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,4 +61,18 @@ class ExactGP(Model):
         return mean, deviation**2
 
 
-MODELS = {"exact": ExactGP}
+class VariationalGP(ExactGP):
+    approximation = VFE
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        own, Z = split_inducing_inputs(theta, X.shape[1])
+        super().__init__(X, y, own)
+        self.theta = theta
+        self.gp.set_params(approximation=self.approximation(inducing_inputs=Z))
+
+
+class IndependentGP(VariationalGP):
+    approximation = FITC
+
+
+MODELS = {"exact": ExactGP, "vfe": VariationalGP, "fitc": IndependentGP}

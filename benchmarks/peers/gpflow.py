@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
-from problems import Array, split
+from problems import Array, split, split_inducing_inputs
 
 
 class ExactGP(Model):
@@ -55,4 +55,37 @@ class ExactGP(Model):
         return mean.numpy()[:, 0], variance.numpy()[:, 0]
 
 
-MODELS = {"exact": ExactGP}
+class VariationalGP(ExactGP):
+    """`SGPR`; the inducing inputs come last in the vector and are not transformed."""
+
+    model = gpflow.models.SGPR
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        Model.__init__(self, X, y, theta)
+        own, Z = split_inducing_inputs(theta, X.shape[1])
+        lengthscale, variance, noise = split(own)
+        kernel = gpflow.kernels.SquaredExponential(variance=variance, lengthscales=lengthscale)
+        self.gp = self.model((X, y[:, None]), kernel, inducing_variable=Z.copy(), noise_variance=noise)
+        parts = (kernel.lengthscales, kernel.variance, self.gp.likelihood.variance, self.gp.inducing_variable.Z)
+        self.variables = [p.unconstrained_variable for p in parts]
+        self.lower = np.append(np.zeros(own.size - 1), self.gp.likelihood.variance_lower_bound)
+        self.loss_and_gradient = tf.function(self._loss_and_gradient)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        own, Z = split_inducing_inputs(theta, self.X.shape[1])
+        values = np.exp(own)
+        unconstrained = softplus_inverse(values - self.lower)
+        for variable, new in zip(self.variables, (unconstrained[:-2], *unconstrained[-2:], Z), strict=True):
+            variable.assign(new)
+        loss, gradients = self.loss_and_gradient()
+        *own_gradient, Z_gradient = [-np.ravel(tf.convert_to_tensor(g).numpy()) for g in gradients]
+        return -float(loss), np.append(softplus_to_log(np.concatenate(own_gradient), values, self.lower), Z_gradient)
+
+
+class IndependentGP(VariationalGP):
+    """`GPRFITC`."""
+
+    model = gpflow.models.GPRFITC
+
+
+MODELS = {"exact": ExactGP, "vfe": VariationalGP, "fitc": IndependentGP}

@@ -6,7 +6,7 @@ import GPy
 import numpy as np
 
 from peers.base import Model, Record
-from problems import Array, split
+from problems import Array, split, split_inducing_inputs
 
 
 class Recorded(GPy.models.GPRegression):
@@ -50,4 +50,35 @@ class ExactGP(Model):
         return mean[:, 0], variance[:, 0]
 
 
-MODELS = {"exact": ExactGP}
+class VariationalGP(Model):
+    """`SparseGPRegression`: its default inference is VarDTC."""
+
+    packages = ("gpy", "paramz")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        own, Z = split_inducing_inputs(theta, X.shape[1])
+        lengthscale, variance, noise = split(own)
+        kernel = GPy.kern.RBF(X.shape[1], variance=variance, lengthscale=lengthscale, ARD=True)
+        self.gp = GPy.models.SparseGPRegression(X, y[:, None], kernel, Z=Z.copy())
+        self.gp.likelihood.variance = noise
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        own, Z = split_inducing_inputs(theta, self.X.shape[1])
+        lengthscale, variance, noise = split(own)
+        values = np.concatenate([[variance], lengthscale, [noise]])
+        self.gp[:] = np.concatenate([Z.ravel(), values])
+        gradient = np.asarray(self.gp.gradient)
+        value = float(np.squeeze(self.gp.log_likelihood()))  # a matrix here
+        return value, np.append(ours(gradient[Z.size :] * values), gradient[: Z.size])
+
+
+class IndependentGP(VariationalGP):
+    """The same with FITC's inference."""
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        self.gp.inference_method = GPy.inference.latent_function_inference.FITC()
+
+
+MODELS = {"exact": ExactGP, "vfe": VariationalGP, "fitc": IndependentGP}

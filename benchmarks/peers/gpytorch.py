@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
-from problems import Array
+from problems import Array, split_inducing_inputs
 
 
 class Prior(gpytorch.models.ExactGP):
@@ -90,4 +90,23 @@ class ExactGP(Model):
             return prediction.mean.numpy(), prediction.variance.numpy()
 
 
-MODELS = {"exact": ExactGP}
+class VariationalGP(ExactGP):
+    """`InducingPointKernel` (SGPR); the inducing inputs come last in the vector and are not transformed."""
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        own, Z = split_inducing_inputs(theta, X.shape[1])
+        super().__init__(X, y, own)
+        self.theta = theta
+        dense = self.gp.covar_module
+        self.gp.covar_module = gpytorch.kernels.InducingPointKernel(dense, torch.from_numpy(Z.copy()), self.likelihood)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        own, Z = split_inducing_inputs(theta, self.X.shape[1])
+        inducing = self.gp.covar_module.inducing_points
+        inducing.data, inducing.grad = torch.from_numpy(Z.copy()), None
+        self.gp.covar_module._clear_cache()
+        value, gradient = super().value_and_gradient(own)
+        return value, np.append(gradient, -len(self.y) * inducing.grad.numpy().ravel())
+
+
+MODELS = {"exact": ExactGP, "vfe": VariationalGP}

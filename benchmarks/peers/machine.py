@@ -21,4 +21,4 @@ class Product(Model):
         return 0.0, theta
 
 
-MODELS = {"exact": Product}
+MODELS = {"exact": Product, "vfe": Product, "fitc": Product}

@@ -4,6 +4,7 @@
 
     {"task": "hello"}                                     → versions, seconds that the import took
     {"task": "exact", "N": 100, "D": 8, "seed": 0}        → evidence and gradient of that model (a name in MODELS)
+    {"task": "vfe", "N": 100, "D": 8, "seed": 0, "M": 10} → the same of a sparse model, derivatives in Z last
     {"task": "time", "repeats": 5}                        → seconds of each further evaluation of that model
     {"task": "fit", "model": "exact", "N": ..., ...}      → seconds, parameters and evidence path, test predictions
     {"task": "reach", "evidence": -12.3, "model": ...}    → seconds until that evidence, from a library without a path
@@ -35,7 +36,11 @@ class Worker:
 
     def answer(self, request: Request) -> dict[str, Any]:
         task = request["task"]
-        return self.setup(request) if task in self.peer.MODELS else getattr(self, task)(request)
+        if task in self.peer.MODELS:
+            return self.setup(request)
+        if not hasattr(self, task):
+            raise LookupError(f"no model {task!r} here")
+        return getattr(self, task)(request)
 
     def hello(self, request: Request) -> dict[str, Any]:
         from importlib.metadata import version
@@ -49,6 +54,8 @@ class Worker:
 
         X, y, _, _ = problems.data(request["N"], request["D"], request["seed"])
         theta = problems.parameters(request["D"])
+        if "M" in request:
+            theta = problems.with_inducing_inputs(theta, X, request["M"])
         self.model = None  # let go of the last one first
         self.model = self.peer.MODELS[request["task"]](X, y, theta)
         value, gradient = self.model.value_and_gradient(theta)

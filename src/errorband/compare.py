@@ -4,21 +4,24 @@ import dataclasses
 import difflib
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from errorband import metrics
-from errorband.estimators import GPRegressor
+from errorband.estimators import GPClassifier, GPRegressor
 from errorband.kernels import Kernel, Linear, Matern, RationalQuadratic, SquaredExponential
 from errorband.optimise import LBFGS
 from errorband.predictive import GaussianPredictive, Predictive
+from errorband.reporting.class_scores import class_score, probabilities
 
 NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
     "se": SquaredExponential,
@@ -35,7 +38,16 @@ BASELINES: dict[str, Any] = {
     "mean of the targets": DummyRegressor(),
 }
 
+CLASS_KERNELS = ("se", "matern52", "se+linear")
+CLASS_BASELINES: dict[str, Any] = {
+    "gradient boosting": HistGradientBoostingClassifier(random_state=0),
+    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "class frequencies": DummyClassifier(strategy="prior"),
+}
+ONE_FOR_EACH = f"GP for each class, {CLASS_KERNELS[0]}"
+
 Predictor = Callable[[Any, np.ndarray, Any], Predictive]
+ClassPredictor = Callable[[Any, np.ndarray, Any], np.ndarray]
 
 
 def kernel_named(text: str) -> Kernel:
@@ -114,9 +126,81 @@ def cross_validate(
     (True, 7)
     """
     splits = list(KFold(folds, shuffle=True, random_state=seed).split(y))
+    results = [
+        _result(method, y, found, seconds) if not failure else _failed(method, seconds, failure)
+        for method, found, seconds, failure in _over_folds(catalogue(seed, max_seconds), X, y, splits, report)
+    ]
+    return sorted(results, key=lambda r: (bool(r.failure), r.nlpd))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassResult:
+    """Cross-validated figures of one method for classes; NaN where it failed, and then ``failure`` says why."""
+
+    method: str
+    log_loss: float
+    error_rate: float
+    information: float
+    calibration_error: float
+    seconds: float
+    failure: str = ""
+
+
+def class_catalogue(n_classes: int, seed: int = 0, max_seconds: float | None = None) -> dict[str, ClassPredictor]:
+    """The methods compared for classes 0 … C − 1: functions from training rows and new inputs to probabilities."""
+    optimizer: Any = LBFGS(max_seconds=max_seconds)
+    methods: dict[str, Any] = {
+        f"GP, {name}": GPClassifier(kernel_named(name), optimizer=optimizer, random_state=seed)
+        for name in CLASS_KERNELS
+    }
+    if n_classes > 2:
+        methods[ONE_FOR_EACH] = GPClassifier(
+            kernel_named(CLASS_KERNELS[0]), multi_class="one_vs_rest", optimizer=optimizer, random_state=seed
+        )
+    methods |= CLASS_BASELINES
+    return {name: _class_predictor(estimator, n_classes) for name, estimator in methods.items()}
+
+
+def cross_validate_classes(
+    X: Any,
+    y: np.ndarray,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    max_seconds: float | None = None,
+    report: Callable[[str, int], None] = lambda method, fold: None,
+) -> list[ClassResult]:
+    """Cross-validate the catalogue for classes, given as whole numbers from 0; the smallest log loss comes first.
+
+    Parameters are those of :func:`cross_validate`. Folds hold the classes in the same shares, as far as that is
+    possible.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 6, (60, 1))
+    >>> results = cross_validate_classes(X, (np.sin(X[:, 0]) > 0).astype(int), folds=2)
+    >>> results[0].method.startswith("GP"), len(results)
+    (True, 6)
+    """
+    n_classes = int(y.max()) + 1
+    rare = np.min(np.bincount(y)[np.unique(y)]) < folds
+    kind = KFold if rare else StratifiedKFold
+    splits = list(kind(folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+    methods = class_catalogue(n_classes, seed, max_seconds)
+    results = [
+        _class_result(method, y, splits, found, seconds) if not failure else _class_failed(method, seconds, failure)
+        for method, found, seconds, failure in _over_folds(methods, X, y, splits, report)
+    ]
+    return sorted(results, key=lambda r: (bool(r.failure), r.log_loss))
+
+
+def _over_folds(
+    methods: dict[str, Any], X: Any, y: np.ndarray, splits: list[Any], report: Callable[[str, int], None]
+) -> Iterator[tuple[str, list[Any], float, str]]:
+    """What each method predicts for each fold, the time it took, and why it failed if it did."""
     values = X.iloc if hasattr(X, "iloc") else X
-    results = []
-    for method, predict in catalogue(seed, max_seconds).items():
+    for method, predict in methods.items():
         began, found, failure = time.perf_counter(), [], ""
         for k, (train, test) in enumerate(splits):
             report(method, k)
@@ -127,9 +211,7 @@ def cross_validate(
             except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
                 failure = " ".join(str(error).split())
                 break
-        seconds = time.perf_counter() - began
-        results.append(_result(method, y, found, seconds) if not failure else _failed(method, seconds, failure))
-    return sorted(results, key=lambda r: (bool(r.failure), r.nlpd))
+        yield method, found, time.perf_counter() - began, failure
 
 
 def _result(method: str, y: np.ndarray, found: list[tuple[np.ndarray, Predictive]], seconds: float) -> Result:
@@ -169,3 +251,27 @@ def _banded(baseline: Any, seed: int) -> Predictor:
         return GaussianPredictive(fitted.fit(X, y).predict(X_new), np.full(len(X_new), spread))
 
     return predict
+
+
+def _class_predictor(estimator: Any, n_classes: int) -> ClassPredictor:
+    def predict(X: Any, y: np.ndarray, X_new: Any) -> np.ndarray:
+        fitted: Any = clone(estimator)
+        return probabilities(fitted.fit(X, y), X_new, n_classes)
+
+    return predict
+
+
+def _class_result(method: str, y: np.ndarray, splits: list[Any], found: list[Any], seconds: float) -> ClassResult:
+    share = np.concatenate([held_out for _, held_out in found])
+    codes = np.concatenate([y[test] for test, _ in found])
+    n_classes = share.shape[1]
+    # Each fold is measured against the class frequencies of its own training rows.
+    frequency = np.concatenate([
+        np.tile(np.bincount(y[train], minlength=n_classes) / len(train), (len(test), 1)) for train, test in splits
+    ])  # fmt: skip
+    values: dict[str, Any] = class_score(method, "", codes, share, frequency).values
+    return ClassResult(method=method, seconds=seconds, **values)
+
+
+def _class_failed(method: str, seconds: float, failure: str) -> ClassResult:
+    return ClassResult(method, np.nan, np.nan, np.nan, np.nan, seconds, failure)

@@ -59,6 +59,8 @@ def relevance(model: Any, X: Any = None, *, n_rows: int = 200, random_state: Any
 
     where :math:`x'_j` is the value of input j in another row of the data. Interactions count, the scale of the inputs
     does not, and any kernel will do: for a linear function it is the slope times the input's standard deviation.
+    For a classifier :math:`f` is the vector of class probabilities over √2, so that with two classes it is the
+    typical change of the probability of either.
 
     Parameters
     ----------
@@ -86,15 +88,14 @@ def relevance(model: Any, X: Any = None, *, n_rows: int = 200, random_state: Any
     n, d = rows.shape
     if n < 2:
         return np.zeros(d)
-    latent = additive(model)  # the same mean, without the variances that the mean of other targets depends on
-    here = np.tile(quiet(model.predict, rows, latent=latent), 2)
+    here = np.tile(_response(model, rows), (2, 1))
     order = rng.permutation(n)
     total = np.empty(d)
     for j in range(d):
         changed = np.tile(rows, (2, 1))
         for k in range(2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
             changed[k * n + order, j] = rows[np.roll(order, k + 1), j]
-        total[j] = np.mean((here - quiet(model.predict, changed, latent=latent)) ** 2)
+        total[j] = np.mean(np.sum((here - _response(model, changed)) ** 2, axis=1))
     return np.sqrt(0.5 * total)
 
 
@@ -143,12 +144,9 @@ def partial_dependence(
     rows = inputs(model, X)
     names = input_names(model)
     j = feature_position(feature, names)
-    values = np.unique(rows[:, j])
-    labels = bool(model.kernel_.raw_columns(rows.shape[1])[j])  # numbers of nodes and the like: no value in between
-    discrete = grid is None and (labels or len(values) <= MAX_LEVELS)
+    discrete = False
     if grid is None:
-        low, high = np.quantile(rows[:, j], [0.01, 0.99])
-        grid = values if discrete else np.linspace(low, high, n_grid)
+        grid, discrete = _grid(model, rows[:, j], j, n_grid)
     grid = np.asarray(grid, dtype=np.float64)
     background = _sample(rows, n_rows, np.random.default_rng(random_state))
     b, g = len(background), len(grid)
@@ -159,6 +157,32 @@ def partial_dependence(
     variance = np.maximum(blocks.mean(axis=(1, 2)), 0.0)
     curve = GaussianPredictive(mean.reshape(g, b).mean(axis=1), np.sqrt(variance))
     return PartialDependence(j, names[j], grid, curve, b, discrete, additive(model))
+
+
+def average_probabilities(
+    model: Any, X: Any = None, feature: int | str = 0, *, n_grid: int = 25, n_rows: int = 50, random_state: Any = 0
+) -> tuple[np.ndarray, np.ndarray, bool, int]:
+    """Average probability of each class of a classifier as a function of one input.
+
+    Returns
+    -------
+    grid : array (g,)
+        Values of the input.
+    share : array (g, C)
+        Probabilities, averaged over rows of X in which the input was set to each value.
+    discrete : bool
+        Whether the input has so few values that the grid holds all of them.
+    n_rows : int
+        Number of rows averaged over.
+    """
+    rows = inputs(model, X)
+    j = feature_position(feature, input_names(model))
+    grid, discrete = _grid(model, rows[:, j], j, n_grid)
+    background = _sample(rows, n_rows, np.random.default_rng(random_state))
+    stacked = np.tile(background, (len(grid), 1))
+    stacked[:, j] = np.repeat(grid, len(background))
+    share = quiet(model.predict_proba, stacked).reshape(len(grid), len(background), -1).mean(axis=1)
+    return grid, share, discrete, len(background)
 
 
 def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
@@ -212,6 +236,25 @@ def feature_position(feature: int | str, names: list[str]) -> int:
     if not -len(names) <= feature < len(names):
         raise ValueError(f"feature={feature}: the model has {len(names)} inputs, counted from 0.")
     return int(feature) % len(names)
+
+
+def _grid(model: Any, values: np.ndarray, j: int, n_grid: int) -> tuple[np.ndarray, bool]:
+    """Values of input j to ask about: all of them if they are few, or evenly spaced ones."""
+    kernel = getattr(model, "estimators_", [model])[0].kernel_
+    labels = bool(kernel.raw_columns(model.n_features_in_)[j])  # numbers of nodes and the like: no value in between
+    levels = np.unique(values)
+    if labels or len(levels) <= MAX_LEVELS:
+        return levels, True
+    low, high = np.quantile(values, [0.01, 0.99])
+    return np.linspace(low, high, n_grid), False
+
+
+def _response(model: Any, rows: np.ndarray) -> np.ndarray:
+    """What is predicted: (n, 1) for a mean, (n, C) for class probabilities."""
+    if hasattr(model, "predict_proba"):
+        return quiet(model.predict_proba, rows) / np.sqrt(2)
+    # The latent mean where it is the same: it needs no variances.
+    return quiet(model.predict, rows, latent=additive(model))[:, None]
 
 
 def quiet(method: Any, X: np.ndarray, **options: Any) -> Any:

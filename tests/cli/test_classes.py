@@ -1,42 +1,115 @@
-"""Tables whose target is a class: refused in one sentence, or judged by probabilities once there is a classifier."""
+"""Tables whose target is a class: fit, report, predict and compare."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import errorband
 from cli.sentences import check_one_sentence
+from errorband.cli import fitting
 from errorband.cli.classes import judge_classes
 from errorband.cli.screen import Screen
-from errorband.estimators import ESTIMATORS
 from errorband.pipeline import TableModel
 from errorband.tables import TableEncoder
 
-without = pytest.mark.skipif("GPClassifier" in ESTIMATORS, reason="there is a classifier")
-with_one = pytest.mark.skipif("GPClassifier" not in ESTIMATORS, reason="there is no classifier yet")
+
+@pytest.fixture(scope="module")
+def folder(run, wine, tmp_path_factory):
+    """Three classes, fitted by the tool, with a report."""
+    folder = tmp_path_factory.mktemp("wine")
+    wine.to_csv(folder / "wine.csv", index=False, sep=";")
+    result = run(
+        "fit", folder / "wine.csv", "--target", "grape", "--missing", "drop", "-o", folder / "m.eb", "--time-budget", 5,
+        "--report", folder / "r.html",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    (folder / "fit.txt").write_text(result.stdout)
+    return folder
 
 
-@without
-def test_classes_are_refused_in_one_sentence(run, wine, tmp_path):
-    wine.to_csv(tmp_path / "wine.csv", index=False)
-    check_one_sentence(run("fit", tmp_path / "wine.csv", "--target", "grape", "--missing", "drop"), 2)
+def test_fit_says_what_was_found(folder, run):
+    text = (folder / "fit.txt").read_text()
+    for word in (
+        "Logistic regression",
+        "Class frequencies",
+        "Gradient boosting",
+        "calibration error",
+        "bits",
+        "Report:",
+    ):
+        assert word in text
+    page = (folder / "r.html").read_text()
+    assert "Barbera" in page
+    assert "Most surprising training rows" in page
+    info = run("info", folder / "m.eb")
+    assert "grape (classification)" in info.stdout
+    assert "Softmax" in info.stdout
 
 
-@with_one
-@pytest.mark.parametrize("classes", [2, 3])
-def test_fit_and_predict_classes(run, wine, tmp_path, classes):
-    frame = wine if classes == 3 else wine[wine["grape"] != "Barbera"]
-    frame.to_csv(tmp_path / "wine.csv", index=False)
-    model, out = tmp_path / "m.eb", tmp_path / "o.csv"
-    fit = run("fit", tmp_path / "wine.csv", "--target", "grape", "--missing", "drop", "-o", model, "--time-budget", 5)
-    assert fit.exit_code == 0, fit.stderr
-    assert "Logistic regression" in fit.stdout
-    assert run("predict", model, tmp_path / "wine.csv", "-o", out).exit_code == 0
+def test_predict_writes_probabilities_and_the_class(folder, run, wine):
+    out = folder / "o.csv"
+    assert run("predict", folder / "m.eb", folder / "wine.csv", "-o", out).exit_code == 0
     got = pd.read_csv(out)
-    assert len(got) == len(frame)
-    assert got.columns[0] == "prediction"
-    complete = got.notna().all(axis=1)
-    np.testing.assert_allclose(got.loc[complete].iloc[:, 1:].sum(axis=1), 1.0, atol=1e-6)
+    assert list(got) == ["prediction", "p(Barbera)", "p(Barolo)", "p(Grignolino)"]
+    assert len(got) == len(wine)
+    complete = wine.drop(columns="grape").notna().all(axis=1).to_numpy()
+    told = got[complete]
+    np.testing.assert_allclose(told.iloc[:, 1:].sum(axis=1), 1.0, atol=1e-6)
+    assert got[~complete].isna().all(axis=None)
+    named = told.columns[1:].to_numpy()[told.iloc[:, 1:].to_numpy().argmax(axis=1)]
+    assert [f"p({label})" for label in told["prediction"]] == list(named)
+    right = np.mean(told["prediction"].to_numpy() == wine.loc[complete, "grape"].to_numpy())
+    assert right > 0.8
+    model = errorband.load(folder / "m.eb")
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert len(model._training_data.y) == int((wine.notna().all(axis=1)).sum())
+
+
+def test_a_boolean_target_and_few_whole_numbers(run, wine, tmp_path):
+    frame = wine.dropna().head(40).assign(strong=lambda d: d["alcohol"] > 13).drop(columns=["grape", "alcohol"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fit = run("fit", tmp_path / "t.csv", "--target", "strong", "-o", tmp_path / "m.eb", "--time-budget", 2)
+    assert fit.exit_code == 0, fit.stderr
+    predict = run("predict", tmp_path / "m.eb", tmp_path / "t.csv", "-o", tmp_path / "o.csv")
+    assert predict.exit_code == 0, predict.stderr
+    got = pd.read_csv(tmp_path / "o.csv")
+    assert set(got["prediction"]) == {True, False}
+    encoder = TableEncoder.fit(frame.assign(grade=frame["hue"].round().astype(int)), target="grade", task="auto")
+    asked = TableEncoder.fit(frame.assign(grade=np.arange(len(frame)) % 3), target="grade", task="classification")
+    assert (encoder.task, asked.task) == ("classification", "classification")
+
+
+def test_compare_classes(run, wine, tmp_path):
+    two = wine[wine["grape"] != "Barbera"].dropna()[["hue", "proline", "grape"]]
+    two.to_csv(tmp_path / "two.csv", index=False)
+    result = run("compare", tmp_path / "two.csv", "--target", "grape", "--folds", 2, "--time-budget", 6)
+    assert result.exit_code == 0, result.stderr
+    for word in ("GP, se", "logistic regression", "gradient boosting", "class frequencies", "smallest log loss"):
+        assert word in result.stdout
+    shares = [line.split("│")[3].strip() for line in result.stdout.splitlines() if line.startswith("│")]
+    losses = [float(share) for share in shares if share[:1].isdigit()]
+    assert losses == sorted(losses)
+
+
+def test_one_class_is_refused_in_one_sentence(run, wine, tmp_path):
+    wine.dropna().assign(grape="Barolo").to_csv(tmp_path / "one.csv", index=False)
+    check_one_sentence(run("fit", tmp_path / "one.csv", "--target", "grape"), 3)
+
+
+def test_the_only_row_of_a_class_is_there_to_learn_from(wine):
+    frame = wine.dropna().reset_index(drop=True)
+    frame.loc[7, "grape"] = "Dolcetto"
+    encoder = TableEncoder.fit(frame, target="grape")
+    encoded = encoder.transform(frame)
+    for seed in range(5):
+        settings = fitting.Settings(seed=seed)
+        train, test = fitting.split(encoded, encoder, settings)
+        assert 7 in train
+        assert len(test) == round(0.2 * len(frame))
+        assert sorted([*train, *test]) == list(range(len(frame)))
+        kept = fitting._subset(np.arange(len(frame)), 4, np.random.default_rng(seed), encoded.y)
+        assert set(encoded.y[kept]) == set(range(4))
 
 
 def test_scores_and_predictions_of_any_classifier(wine, capsys):

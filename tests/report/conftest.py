@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from errorband import GPRegressor
+from errorband import LBFGS, GPClassifier, GPRegressor
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -23,11 +23,11 @@ class Case:
     y_test: Any
 
 
-def _case(X, y, n_train):
+def _case(X, y, n_train, model=None):
     rows = slice(None, n_train), slice(n_train, None)
     cut = (lambda a, s: a.iloc[s]) if hasattr(X, "iloc") else (lambda a, s: a[s])
     X_train, X_test, y_train, y_test = cut(X, rows[0]), cut(X, rows[1]), cut(y, rows[0]), cut(y, rows[1])
-    return Case(GPRegressor().fit(X_train, y_train), X_train, y_train, X_test, y_test)
+    return Case((model or GPRegressor()).fit(X_train, y_train), X_train, y_train, X_test, y_test)
 
 
 @pytest.fixture(scope="session")
@@ -61,3 +61,12 @@ def frame():
     )
     y = 20 + 0.1 * X[HOSTILE] + 2 * X["level"] + np.sin(3 * X["50 % of %{x}"]) + 0.5 * rng.normal(size=160)
     return _case(X, y.rename("yield <b>"), 110)
+
+
+@pytest.fixture(scope="session")
+def flags():
+    """Two inputs and two classes, one with a hostile name."""
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-2, 2, (120, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=120) > 0, "<b>yes", "no")
+    return _case(X, y, 80, GPClassifier(optimizer=LBFGS(tolerance=1e-3)))

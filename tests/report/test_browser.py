@@ -45,10 +45,10 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, sinc, bump, frame):
-    """Reports of one, two and four inputs, as files."""
+def pages(tmp_path_factory, sinc, bump, frame, flags):
+    """Reports of one, two and four inputs, and of two classes, as files."""
     folder = tmp_path_factory.mktemp("reports")
-    for name, case in (("sinc", sinc), ("bump", bump), ("frame", frame)):
+    for name, case in (("sinc", sinc), ("bump", bump), ("frame", frame), ("flags", flags)):
         made = report(case.model, case.X_test, case.y_test, title=name, data_notes="<script>alert(3)</script>")
         made.save(folder / f"{name}.html")
     return folder
@@ -70,8 +70,8 @@ def use(browser, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
-NAMES = ("sinc", "bump", "frame")
-N_PLOTS = {"sinc": 1 + 2 + 1 + 1, "bump": 2 + 2 + 2 + 1 + 2 + 1, "frame": 2 + 4 + 1 + 3 + 1}
+NAMES = ("sinc", "bump", "frame", "flags")
+N_PLOTS = {"sinc": 1 + 2 + 1 + 1, "bump": 2 + 2 + 2 + 1 + 2 + 1, "frame": 2 + 4 + 1 + 3 + 1, "flags": 1 + 3 + 1 + 2 + 1}
 
 
 @pytest.mark.parametrize("name", NAMES)

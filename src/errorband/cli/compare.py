@@ -1,11 +1,12 @@
 """``errorband compare``."""
 
-from typing import Annotated
+import dataclasses
+from typing import Annotated, Any
 
 import typer
 
 from errorband.cli import options as o
-from errorband.cli.failures import ExitCode, Problem, guarded
+from errorband.cli.failures import guarded
 
 EXAMPLES = """Examples:
 
@@ -18,6 +19,7 @@ errorband compare houses.csv --target price --folds 10 --time-budget 300 --missi
 def compare(
     data: o.DataFile,
     target: o.Target,
+    task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
     folds: Annotated[int, typer.Option(min=2, max=100, help="Number of folds.")] = 5,
     seed: o.Seed = 0,
     time_budget: o.Budget = 60.0,
@@ -31,14 +33,15 @@ def compare(
 ) -> None:
     """Cross-validate Gaussian processes with several kernels and simple baselines; the best comes first.
 
-    Every method sees the same folds. Baselines have one band for all rows, from their errors on rows they did not
-    see. The time budget is shared by all searches of hyperparameters.
+    Every method sees the same folds. Numbers are compared by their bands (baselines have one for all rows, from their
+    errors on rows they did not see), classes by their probabilities. The time budget is shared by all searches of
+    hyperparameters.
     """
     import numpy as np
 
     from errorband import compare as content
     from errorband.cli import fitting
-    from errorband.cli.screen import Screen
+    from errorband.cli.screen import CLASS_HEADER, Screen, class_rows
     from errorband.pipeline import as_frame
     from errorband.reporting.text import number, percent
     from errorband.tables import TableEncoder, TableError
@@ -46,28 +49,36 @@ def compare(
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(
-        frame, target=target, ignore=o.names(ignore), id_column=id_column, missing=missing.value, max_levels=max_levels
+        frame,
+        target=target,
+        task=task.value,
+        ignore=o.names(ignore),
+        id_column=id_column,
+        missing=missing.value,
+        max_levels=max_levels,
     )
     encoded = encoder.transform(frame, with_target=True)
-    if encoder.task != "regression":
-        raise Problem(f"The target {target!r} holds classes, and compare takes numbers only so far, so choose another.",
-                      ExitCode.USAGE)  # fmt: skip
+    classes = encoder.task == "classification"
     X, y = as_frame(encoded)
     assert y is not None
     least = max(fitting.LEAST_ROWS, 2 * folds)
     if len(y) < least:
         raise TableError(f"The table has {len(y)} usable rows where {folds} folds need {least}, so lower --folds.")
     notes = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
-    searches = folds * len(content.COMPARED_KERNELS)
-    most = max_rows or min(fitting.EXACT_LIMIT, int(fitting.rows_for(time_budget / searches) * folds / (folds - 1)))
+    kernels = content.CLASS_KERNELS if classes else content.COMPARED_KERNELS
+    n_classes = len(encoder.labels)
+    searches = folds * (len(kernels) + (n_classes if n_classes > 2 else 0))  # one for each class, too
+    effort = fitting.effort(encoder)
+    budget = fitting.rows_for(time_budget / searches / effort)
+    most = max_rows or min(fitting.EXACT_LIMIT, int(budget * folds / (folds - 1)))
     if len(y) > most:
         kept = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
         notes.append(f"{most:,} of {len(y):,} rows are compared, drawn at random, to stay within the time budget.")
         X, y = X.iloc[kept], y[kept]
     screen.note(notes)
-    methods = len(content.catalogue())
+    methods = len(content.class_catalogue(n_classes) if classes else content.catalogue())
     with screen.progress("compare", methods * folds) as step:
-        results = content.cross_validate(
+        results: list[Any] = (content.cross_validate_classes if classes else content.cross_validate)(
             X,
             y,
             folds=folds,
@@ -75,16 +86,20 @@ def compare(
             max_seconds=time_budget / searches,
             report=lambda method, fold: step(f"{method}, fold {fold + 1}"),
         )
-    rows = [
-        (r.method, number(r.nlpd, decimals=3), number(r.rmse), percent(r.coverage), f"{r.seconds:.1f} s")
-        for r in results
-    ]
-    screen.table(
-        f"{target}: {len(y):,} rows, {X.shape[1]} inputs, {folds} folds",
-        ("method", "NLPD", "RMSE", "95 % coverage", "time"),
-        rows,
-    )
+    title = f"{target}: {len(y):,} rows, {X.shape[1]} inputs, {folds} folds"
+    if classes:
+        scores = [(r.method, dataclasses.asdict(r)) for r in results]
+        rows = [(*row, f"{r.seconds:.1f} s") for row, r in zip(class_rows(scores), results, strict=True)]
+        screen.table(title, (*CLASS_HEADER, "time"), rows)
+    else:
+        rows = [
+            (r.method, number(r.nlpd, decimals=3), number(r.rmse), percent(r.coverage), f"{r.seconds:.1f} s")
+            for r in results
+        ]
+        screen.table(title, ("method", "NLPD", "RMSE", "95 % coverage", "time"), rows)
     screen.note([f"{r.method} could not be fitted: {r.failure}" for r in results if r.failure], "Warning")
     best = results[0]
-    if not best.failure:
+    if not best.failure and classes:
+        screen.say(f"{best.method} has the smallest log loss: its probabilities describe rows it has not seen best.")
+    elif not best.failure:
         screen.say(f"{best.method} has the smallest NLPD: its bands describe rows it has not seen best.")

@@ -14,6 +14,8 @@ errorband fit houses.csv --target price
 
 errorband fit houses.csv --target price --report report.html --missing impute --ignore street,agent
 
+errorband fit flowers.csv --target species --report report.html
+
 zcat houses.csv.gz | errorband fit - --target price --kernel matern32+linear --time-budget 300
 
 Ctrl-C ends the search and keeps the best model so far (exit code 0, with a warning)."""
@@ -47,6 +49,8 @@ def fit(
     """
     o.check_output(output, "--output")
     o.check_output(report, "--report")
+    import numpy as np
+
     from errorband.cli import fitting
     from errorband.cli.screen import Screen
     from errorband.pipeline import TableModel, as_frame
@@ -77,7 +81,6 @@ def fit(
         max_levels=max_levels,
     )
     encoded = encoder.transform(frame, with_target=True)
-    fitting.estimator_class(encoder.task, target)
     rows = fitting.split(encoded, encoder, settings)
     notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
     X, y = as_frame(encoded)
@@ -97,20 +100,21 @@ def fit(
     screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
     if report is None:
         return
-    if encoder.task == "classification":
-        screen.note(["There is no report on classes yet, so none was written."], "Warning")
-        return
     try:
         from errorband.reporting import report as make_report
 
+        # A class that no training row has cannot be predicted: the report leaves its rows out.
+        known = np.isin(y, fitted.judged.classes_) if encoder.task == "classification" else np.ones(len(y), bool)
+        held_out = fitted.test[known[fitted.test]]
         made = make_report(
             fitted.judged,
-            X.iloc[fitted.test],
-            y[fitted.test],
+            X.iloc[held_out],
+            y[held_out],
             title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
             data_notes=[*notices, *fitted.notes],
             target=target,
             random_state=seed,
+            class_names=fitting.class_names(fitted.judged, encoder),
         )
         made.save(report)
     except KeyboardInterrupt:

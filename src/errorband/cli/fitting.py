@@ -11,12 +11,13 @@ import pandas as pd
 from errorband import __version__, parameters
 from errorband.approximations import APPROXIMATIONS
 from errorband.cli.failures import ExitCode, Problem, one_sentence
-from errorband.estimators import ESTIMATORS, GPRegressor
+from errorband.estimators import GPClassifier, GPRegressor
 from errorband.optimise import LBFGS
 from errorband.tables import Encoded, TableEncoder, TableError, read_table
 
 LEAST_ROWS = 5
 EXACT_LIMIT = 5_000  # rows of an exact model: its matrices then have 200 MB each
+CLASS_LIMIT = 2_000  # rows of a classifier, which works through its matrices again and again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +67,24 @@ def rows_for(seconds: float) -> int:
     return int(min(max(100 * round(rows / 100), 500), EXACT_LIMIT))
 
 
-def estimator_class(task: str, target: str) -> type:
-    """The class that does the task, or a sentence if there is none yet."""
-    if task == "regression":
-        return GPRegressor
-    if "GPClassifier" not in ESTIMATORS:
-        raise Problem(
-            f"The target {target!r} holds classes, which this version of errorband cannot fit yet, so choose a target "
-            "of numbers or --task regression.",
-            ExitCode.USAGE,
-        )
-    return ESTIMATORS["GPClassifier"]
+def effort(encoder: TableEncoder) -> float:
+    """How many times the work of a regression with as many rows: sweeps over the rows, and more with every class.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> effort(Stub(labels=[])), effort(Stub(labels=["no", "yes"])), effort(Stub(labels=["a", "b", "c"]))
+    (1.0, 20.0, 30.0)
+    """
+    n_classes = len(encoder.labels)
+    return 1.0 if n_classes == 0 else 10.0 * max(n_classes, 2)
+
+
+def class_names(model: Any, encoder: TableEncoder) -> list[str] | None:
+    """What the classes of a fitted classifier are called in the table; None for a regression."""
+    if encoder.task != "classification":
+        return None
+    return [str(label) for label in encoder.decode_labels(np.asarray(model.classes_))]
 
 
 def approximation_named(name: str, inducing: int | None = None) -> Any:
@@ -107,26 +115,35 @@ def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[
             "so add rows or fill in missing cells."
         )
     n_test = min(max(1, round(settings.test_size * n)), n - 2)
-    stratify = None
+    rows, stratify = np.arange(n), None
     if encoder.task == "classification" and y is not None:
         counts = np.bincount(y)
-        stratify = y if counts[counts > 0].min() >= 2 and n_test >= (counts > 0).sum() else None
-    train, test = train_test_split(np.arange(n), test_size=n_test, random_state=settings.seed, stratify=stratify)
-    return np.sort(train), np.sort(test)
+        if len(several := np.flatnonzero(counts[y] > 1)) > n_test:  # the only row of its class is there to learn from
+            rows = several
+        classes = len(np.unique(y[rows]))
+        if counts[y[rows]].min() > 1 and min(n_test, len(rows) - n_test) >= classes:
+            stratify = y[rows]
+    _, test = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=stratify)
+    return np.setdiff1d(np.arange(n), test), np.sort(test)
 
 
 def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> Fitted:
     """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``."""
-    cls = estimator_class(encoder.task, encoder.target)
+    cls: Any = GPClassifier if encoder.task == "classification" else GPRegressor
     train, test = rows
     rng = np.random.default_rng(settings.seed)
     learn = train
     approximation = approximation_named(settings.model, settings.inducing)
     exact = isinstance(approximation, str)
-    searched = _subset(learn, settings.max_rows or (rows_for(settings.time_budget) if exact else len(y)), rng)
-    limit = settings.max_rows or (EXACT_LIMIT if exact else len(y))
-    judged_rows = learn if len(learn) <= limit else searched if limit <= len(searched) else _subset(learn, limit, rng)
-    final_rows = _subset(np.arange(len(y)), limit, rng)
+    labels = y if encoder.task == "classification" else np.zeros(len(y), int)
+    budget = rows_for(settings.time_budget / effort(encoder))
+    searched = _subset(learn, settings.max_rows or (budget if exact else len(y)), rng, labels)
+    most = EXACT_LIMIT if encoder.task == "regression" else CLASS_LIMIT
+    limit = settings.max_rows or (most if exact else len(y))
+    judged_rows = (
+        learn if len(learn) <= limit else searched if limit <= len(searched) else _subset(learn, limit, rng, labels)
+    )
+    final_rows = _subset(np.arange(len(y)), limit, rng, labels)
     notes = []
     if len(searched) < len(learn):
         notes.append(
@@ -173,7 +190,8 @@ def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) ->
     settings = found.get_params(deep=False) | {
         "kernel": parameters.plain(found.kernel_),
         "mean": parameters.plain(found.mean_),
-        "likelihood": parameters.plain(found.likelihood_),
+        # A name stays a name, as it means another object if other rows have more classes.
+        "likelihood": found.likelihood if isinstance(found.likelihood, str) else parameters.plain(found.likelihood_),
         "optimizer": None,
     }
     if not isinstance(settings["approximation"], str):
@@ -181,8 +199,14 @@ def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) ->
     return type(found)(**settings).fit(X.iloc[rows], y[rows])
 
 
-def _subset(rows: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+def _subset(rows: np.ndarray, most: int, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
+    """At most so many rows, drawn at random, with at least one of each label if there is room."""
+    if len(rows) <= most:
+        return rows
+    order = rng.permutation(rows)
+    _, firsts = np.unique(labels[order], return_index=True)
+    order = np.concatenate([order[firsts], np.delete(order, firsts)]) if len(firsts) > 1 else order
+    return np.sort(order[:most])
 
 
 def _for_the_user(warning: warnings.WarningMessage) -> bool:

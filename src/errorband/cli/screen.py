@@ -70,7 +70,7 @@ class Screen:
 
 
 SCORE_HEADER = ("method", "RMSE", "R²", "NLPD", "95 % coverage", "95 % width")
-CLASS_HEADER = ("method", "errors", "log loss", "information")
+CLASS_HEADER = ("method", "errors", "log loss", "information", "calibration error")
 
 
 def score_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, ...]]:
@@ -96,6 +96,7 @@ def class_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, 
             percent(v.get("error_rate")),
             number(v.get("log_loss"), decimals=3),
             f"{number(v.get('information'), decimals=3)} bits",
+            percent(v.get("calibration_error")),
         )
         for name, v in scores
     ]

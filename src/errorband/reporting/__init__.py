@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["Report", "report"]
@@ -21,7 +21,7 @@ class Report:
 
     Attributes
     ----------
-    content : RegressionContent
+    content : RegressionContent or ClassificationContent
         The numbers and words, for those who want them without the page.
     html : str
         The page, complete in itself.
@@ -33,12 +33,16 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The page, put together when first asked for."""
-        from errorband.reporting import sections
+        from errorband.reporting import class_sections, sections
+        from errorband.reporting.content import RegressionContent
         from errorband.reporting.page import page
 
         c = self.content
-        parts = sections.regression_header(c), sections.regression_sections(c), sections.regression_footer(c)
-        return page(c.title, *parts)
+        if isinstance(c, RegressionContent):
+            parts = sections.regression_header(c), sections.regression_sections(c)
+        else:
+            parts = class_sections.class_header(c), class_sections.class_sections(c)
+        return page(c.title, *parts, sections.footer(c))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the page to a file; an interrupted write leaves what was there before."""
@@ -67,12 +71,13 @@ def report(
     baselines: bool = True,
     target: str | None = None,
     random_state: int = 0,
+    class_names: Sequence[str] | None = None,
 ) -> Report:
-    """Report on a fitted regressor, from its predictions of held-out rows.
+    """Report on a fitted regressor or classifier, from its predictions of held-out rows.
 
     Parameters
     ----------
-    model : GPRegressor
+    model : GPRegressor or GPClassifier
         A fitted model.
     X_test, y_test : arrays, DataFrame and Series, or the like
         Rows that were not used to fit.
@@ -83,11 +88,14 @@ def report(
     data_notes : str or sequence of str
         What was done to the data before: columns encoded, rows dropped, and so on.
     baselines : bool
-        Compare with the training mean, linear regression and gradient boosting.
+        Compare with the training mean, linear regression and gradient boosting; a classifier with the class
+        frequencies, logistic regression and gradient boosting.
     target : str, optional
         What is predicted; by default the name of ``y_test`` if it has one.
     random_state : int
         Which rows are drawn where there are too many.
+    class_names : sequence of str, optional
+        What to call the classes, in the order of ``classes_``; by default the labels themselves.
 
     Returns
     -------
@@ -105,26 +113,26 @@ def report(
     >>> made.content.scores[0].values["r2"] > 0.9
     True
     """
-    from errorband.reporting.build import build_regression
-
-    if not (hasattr(model, "predictive") and is_regressor(model)):
+    if not ((is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "loo"))):
         raise TypeError(
-            f"report takes a fitted errorband regressor; got {type(model).__name__}. Of a pipeline or a search, pass "
-            "the regressor itself and the inputs as it sees them."
+            f"report takes a fitted errorband regressor or classifier; got {type(model).__name__}. Of a pipeline or a "
+            "search, pass the estimator itself and the inputs as it sees them."
         )
     check_is_fitted(model)
     target = target or str(getattr(y_test, "name", None) or "target")
-    return Report(
-        build_regression(
-            model,
-            X_test,
-            y_test,
-            X_train=X_train,
-            y_train=y_train,
-            title=title or f"A report on {target}",
-            data_notes=(data_notes,) if isinstance(data_notes, str) else tuple(data_notes),
-            baselines=baselines,
-            target=target,
-            random_state=random_state,
-        )
-    )
+    options: dict[str, Any] = {
+        "X_train": X_train,
+        "y_train": y_train,
+        "title": title or f"A report on {target}",
+        "data_notes": (data_notes,) if isinstance(data_notes, str) else tuple(data_notes),
+        "baselines": baselines,
+        "target": target,
+        "random_state": random_state,
+    }
+    if is_classifier(model):
+        from errorband.reporting.class_build import build_classification
+
+        return Report(build_classification(model, X_test, y_test, class_names=class_names, **options))
+    from errorband.reporting.build import build_regression
+
+    return Report(build_regression(model, X_test, y_test, **options))

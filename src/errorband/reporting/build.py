@@ -1,5 +1,6 @@
 """The content of a report, as numbers: everything is computed here, and nothing here knows about HTML."""
 
+import dataclasses
 import platform
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +9,12 @@ import numpy as np
 
 from errorband import effects, metrics
 from errorband.effects import quiet
+from errorband.optimise import FitResult
 from errorband.predictive import Predictive
 from errorband.reporting import checks
 from errorband.reporting.checks import CoverageAt
 from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
-from errorband.reporting.describe import describe
+from errorband.reporting.describe import describe, first
 from errorband.reporting.hyperparameters import hyperparameters
 from errorband.reporting.scores import baseline_scores, compare, score
 
@@ -60,7 +62,7 @@ def build_regression(
     ]
     return RegressionContent(
         title=title,
-        summary=_summary(model, len(train_y), len(y), target),
+        summary=summary(model, len(train_y), len(y), target),
         verdict=tuple(checks.verdict(own, list(comparisons), list(calibration.at), target, len(y))),
         data_notes=tuple(data_notes),
         target_range=(train_y.min(), float(np.median(train_y)), train_y.max(), train_y.std()),
@@ -114,12 +116,12 @@ def _training(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def _summary(model: Any, n_train: int, n_test: int, target: str) -> Summary:
+def summary(model: Any, n_train: int, n_test: int, target: str) -> Summary:
     import jax
 
     from errorband import __version__
 
-    result = model.fit_result_
+    result = search_of(model)
     trace = np.zeros(0)
     if result is not None:  # the search saw standardised targets: shift to the density of the targets as given
         trace = np.asarray(result.trace) + (model.log_evidence_ - result.value)
@@ -141,12 +143,30 @@ def _summary(model: Any, n_train: int, n_test: int, target: str) -> Summary:
     )
 
 
-def _subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
+def search_of(model: Any) -> FitResult | None:
+    """How the search went; of several models, one for each class, their searches as one."""
+    result = model.fit_result_
+    if not isinstance(result, list):
+        return result
+    worst = min(result, key=lambda r: r.converged)
+    total: dict[str, Any] = {
+        name: sum(getattr(r, name) for r in result) for name in ("value", "iterations", "evaluations", "seconds")
+    }
+    return dataclasses.replace(worst, **total, trace=(), starts=())
+
+
+def row_names(X: Any, n: int) -> list[str]:
+    """What the rows are called: by the index of a table, or by their position."""
+    labels = getattr(X, "index", None)
+    return [str(i) for i in (labels if labels is not None and len(labels) == n else range(n))]
+
+
+def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.random.Generator) -> HeldOut:
-    shown = _subset(len(y), MAX_POINTS, rng)
+    shown = subset(len(y), MAX_POINTS, rng)
     lower, upper = predictive.interval(0.95)
     z = (y - predictive.mean) / predictive.std
     return HeldOut(
@@ -157,8 +177,7 @@ def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.rand
 def _surprises(left_out: Any, X_given: Any, order: Sequence[int], model: Any) -> tuple[Surprise, ...]:
     names = effects.input_names(model)
     data = effects.training_data(model)[0]
-    labels = getattr(X_given, "index", None)
-    labels = [str(i) for i in (labels if labels is not None and len(labels) == len(data) else range(len(data)))]
+    labels = row_names(X_given, len(data))
     lower, upper = left_out.predictive.interval(0.95)
     worst = np.argsort(-np.abs(left_out.z_score), kind="stable")[:MAX_SURPRISES]
     return tuple(
@@ -181,12 +200,13 @@ def _effects(model: Any, X: np.ndarray, chosen: Sequence[int]) -> tuple[effects.
     return tuple(effects.partial_dependence(model, X, j) for j in chosen)
 
 
-def _has_labels(model: Any) -> bool:
-    return bool(np.any(model.kernel_.raw_columns(model.n_features_in_)))
+def has_labels(model: Any) -> bool:
+    """Whether an input is a name in numbers, as of a node, with nothing in between."""
+    return bool(np.any(first(model).kernel_.raw_columns(model.n_features_in_)))
 
 
 def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np.random.Generator) -> Curve | None:
-    if _has_labels(model):
+    if has_labels(model):
         return None
     both = np.concatenate([X[:, 0], X_test[:, 0]])
     margin = 0.06 * (np.ptp(both) or 1.0)
@@ -195,18 +215,18 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
     draws = np.zeros((0, CURVE_POINTS))
     if effects.additive(model) and effects.has_one_latent(model):
         draws = effects.posterior_draws(model, grid[:, None], N_DRAWS, rng)
-    shown = _subset(len(y), MAX_POINTS, rng)
+    shown = subset(len(y), MAX_POINTS, rng)
     bands = {level: predictive.interval(level) for level in LEVELS}
     return Curve(grid, predictive.mean, bands, draws, (X[shown, 0], y[shown]), len(y))
 
 
 def _map(model: Any, X: np.ndarray, rng: np.random.Generator) -> Map | None:
-    if _has_labels(model):
+    if has_labels(model):
         return None
     axes = [np.linspace(low, high, MAP_POINTS) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
     latent = effects.additive(model)
     mean, std = quiet(model.predict, at, return_std=True, latent=latent)
     shape = (MAP_POINTS, MAP_POINTS)
-    shown = _subset(len(X), MAX_POINTS, rng)
+    shown = subset(len(X), MAX_POINTS, rng)
     return Map(axes[0], axes[1], mean.reshape(shape), std.reshape(shape), X[shown], len(X), latent)

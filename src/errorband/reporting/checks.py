@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from errorband.effects import input_names
 from errorband.parameters import Interval, entries
+from errorband.reporting.describe import first
 from errorband.reporting.hyperparameters import Hyperparameter
 from errorband.reporting.scores import Comparison, Scores
 from errorband.reporting.text import count, listing, number, percent
@@ -63,7 +64,8 @@ def coverage_range(n: int | np.ndarray, level: float | np.ndarray, confidence: f
 def fit_findings(model: Any, rows: list[Hyperparameter], X: np.ndarray, y: np.ndarray) -> list[Finding]:
     """What the fit itself tells."""
     found: list[Finding] = []
-    result = model.fit_result_
+    searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
+    result = next((r for r in searches if r is not None and not r.converged), searches[0])
     if result is None:
         found.append(Finding("note", "Hyperparameters were not learned", "They were kept as given (optimizer=None)."))
     elif not result.converged:
@@ -75,7 +77,7 @@ def fit_findings(model: Any, rows: list[Hyperparameter], X: np.ndarray, y: np.nd
             "without noise are a common cause."
         )
         found.append(Finding("warning", "Jitter was added", text))
-    return found + _noise(model, rows, y) + _bounds(model) + _lengthscales(model, rows, X)
+    return found + _noise(model, rows, y) + _bounds(first(model)) + _lengthscales(model, rows, X)
 
 
 def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Finding]:

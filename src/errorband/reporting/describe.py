@@ -63,6 +63,8 @@ def _with_options(module: Any, *inside: str) -> str:
         value = getattr(module, field.name, None)
         plain = isinstance(value, int | float) and not isinstance(value, bool)
         always = field.name in ("nu", "degree", "rank")
+        if field.name == "link":
+            options.append(str(value))
         if plain and field.metadata.get("constraint") is None and (always or value != field.default):
             options.append(f"{field.name}={value:g}")
     return type(module).__name__ + (f"({', '.join(options)})" if options else "")

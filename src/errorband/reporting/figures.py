@@ -15,7 +15,7 @@ from errorband.reporting.content import Calibration, Curve, HeldOut, Map
 from errorband.reporting.text import brief, count, listing, number, percent, shorten
 
 # Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
-_CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]
+CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]
 DOT = {"size": 6, "color": "@model", "opacity": 0.75}
 BANDS = ((0.95, 0.14), (0.8, 0.18), (0.5, 0.26))  # level and opacity: the inner bands lie on the outer ones
 
@@ -66,15 +66,16 @@ def _axis(title: str) -> dict[str, Any]:
     }
 
 
-def _hover(*lines: str) -> str:
+def hover(*lines: str) -> str:
     """What the label at the pointer says, without the name of the trace beside it."""
     return "<br>".join(lines) + "<extra></extra>"
 
 
-def _line(x: Any, y: Any, colour: str, **more: Any) -> dict[str, Any]:
+def line(x: Any, y: Any, colour: str, **more: Any) -> dict[str, Any]:
+    """A line; ``width``, ``dash`` and everything else Plotly knows may be given."""
     width, dash = more.pop("width", 2), more.pop("dash", "solid")
-    line = {"color": colour, "width": width, "dash": dash}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": line, "hoverinfo": "skip", **more}
+    look = {"color": colour, "width": width, "dash": dash}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": look, "hoverinfo": "skip", **more}
 
 
 def _band(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str, **more: Any) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
     """Actual against predicted, each prediction with its 95 % band."""
     low, high = float(min(held.actual.min(), held.mean.min())), float(max(held.actual.max(), held.mean.max()))
     inside = (held.lower <= held.actual) & (held.actual <= held.upper)
-    data: list[dict[str, Any]] = [_line([low, high], [low, high], "@muted", dash="dash", width=1.5, name="equal")]
+    data: list[dict[str, Any]] = [line([low, high], [low, high], "@muted", dash="dash", width=1.5, name="equal")]
     for mask, colour, symbol, name in (
         (inside, "@model", "circle", "inside its band"),
         (~inside, "@accent", "diamond", "outside"),
@@ -110,7 +111,7 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
             "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down,
                         "color": f"{colour}/0.3", "thickness": 1, "width": 0},
             "marker": DOT | {"color": colour, "symbol": symbol},
-            "hovertemplate": _hover(
+            "hovertemplate": hover(
                 "held-out row %{customdata[0]}", "actual %{x:.4g}", "predicted %{y:.4g}",
                 "95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}",
             ),
@@ -128,9 +129,9 @@ def calibration(c: Calibration, n: int) -> Figure:
     percentages = {"tickformat": ".0%", "range": [0, 1]}
     data = [
         _band(c.levels, c.low, c.high, "@muted/0.22", name="chance, if calibrated"),
-        _line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
-        _line(c.levels, c.observed, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
-              hoverinfo="all", hovertemplate=_hover("%{x:.0%} band holds %{y:.1%}")),
+        line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
+        line(c.levels, c.observed, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
+              hoverinfo="all", hovertemplate=hover("%{x:.0%} band holds %{y:.1%}")),
     ]  # fmt: skip
     values = listing([f"{percent(a.observed)} at {percent(a.level)}" for a in c.at])
     alt = f"Calibration curve over {count(n, 'held-out row')}: observed coverage is {values}; the diagonal is ideal."
@@ -143,12 +144,12 @@ def residuals(held: HeldOut, j: int, name: str) -> Figure:
     x, z = held.X[:, j], held.z_score
     ends = [float(x.min()), float(x.max())]
     wild = np.abs(z) > 2
-    data = [_line(ends, [v, v], "@muted", dash="dash" if v else "solid", width=1) for v in (-2, 0, 2)]
+    data = [line(ends, [v, v], "@muted", dash="dash" if v else "solid", width=1) for v in (-2, 0, 2)]
     for mask, colour, symbol in ((~wild, "@model", "circle"), (wild, "@accent", "diamond")):
         data.append({
             "type": "scatter", "mode": "markers", "x": x[mask], "y": z[mask], "customdata": held.shown[mask],
             "marker": DOT | {"size": 5, "color": colour, "symbol": symbol},
-            "hovertemplate": _hover("held-out row %{customdata}", f"{label(name)} %{{x:.4g}}", "residual %{y:.2f} sd"),
+            "hovertemplate": hover("held-out row %{customdata}", f"{label(name)} %{{x:.4g}}", "residual %{y:.2f} sd"),
         })  # fmt: skip
     alt = (
         f"Scatter plot of standardised residuals against {name}: {int(wild.sum())} of {len(z)} lie more than two "
@@ -164,7 +165,7 @@ def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20)
     bars = {
         "type": "bar", "orientation": "h", "y": list(range(len(shown)))[::-1], "x": shown,
         "marker": {"color": "@model"}, "customdata": [label(n, 60) for n in shown_names],
-        "hovertemplate": _hover("%{customdata}: %{x:.4g}"),
+        "hovertemplate": hover("%{customdata}: %{x:.4g}"),
     }  # fmt: skip
     ticks = {
         "tickvals": bars["y"], "ticktext": [label(n, 18) for n in shown_names], "showgrid": False, "ticksuffix": " ",
@@ -178,17 +179,17 @@ def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20)
 def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     """Average prediction along an input, with its band; ``rows`` are the input's values in the held-out rows."""
     band = "95 % band %{customdata[0]:.4g} to %{customdata[1]:.4g}"
-    hover = _hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", band)
+    text = hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", band)
     lower, upper = e.curve.interval(0.95)
     custom = np.stack([lower, upper], axis=1)
-    point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": hover}
+    point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": text}
     if e.discrete:
         bars = {"type": "data", "array": upper - e.curve.mean, "color": "@model", "thickness": 2, "width": 6}
         point |= {"mode": "markers", "error_y": bars, "marker": DOT | {"size": 9, "opacity": 1}}
-        data = [_line(e.grid, e.curve.mean, "@model", **point)]
+        data = [line(e.grid, e.curve.mean, "@model", **point)]
     else:
         data = [_band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
-        data.append(_line(e.grid, e.curve.mean, "@model", width=2.5, **point))
+        data.append(line(e.grid, e.curve.mean, "@model", width=2.5, **point))
     rug = {
         "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2",
         "hoverinfo": "skip", "marker": {"symbol": "line-ns-open", "size": 9, "color": "@muted", "opacity": 0.55},
@@ -214,17 +215,17 @@ def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
     data = [_band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS]
     for i, draw in enumerate(c.draws):
         named = {"name": "draws of the function", "legendgroup": "draws", "showlegend": i == 0}
-        data.append(_line(c.grid, draw, "@accent/0.7", width=1, **named))
+        data.append(line(c.grid, draw, "@accent/0.7", width=1, **named))
     at = f"{label(name)} %{{x:.4g}}"
-    hover = {"hoverinfo": "all", "hovertemplate": _hover(at, "mean %{y:.4g}")}
-    data.append(_line(c.grid, c.mean, "@model", width=2.5, name="mean", **hover))
+    told = {"hoverinfo": "all", "hovertemplate": hover(at, "mean %{y:.4g}")}
+    data.append(line(c.grid, c.mean, "@model", width=2.5, name="mean", **told))
     for (x, y), text, marker in (
         (c.train, "training rows", {"size": 5, "color": "@ink", "opacity": 0.65}),
         ((held.X[:, 0], held.actual), "held-out rows", {"size": 7, "color": "@good", "symbol": "diamond"}),
     ):
         data.append({
             "type": "scatter", "mode": "markers", "x": x, "y": y, "name": text, "marker": marker,
-            "hovertemplate": _hover(text[:-1], at, f"{label(target)} %{{y:.4g}}"),
+            "hovertemplate": hover(text[:-1], at, f"{label(target)} %{{y:.4g}}"),
         })  # fmt: skip
     lower, upper = c.bands[0.95]
     alt = (
@@ -239,14 +240,14 @@ def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
     """Map of the mean ("mean") or of the standard deviation ("std") over two inputs, with the training rows."""
     z = m.mean if which == "mean" else m.std
     text = "mean" if which == "mean" else "standard deviation"
-    steps = np.linspace(0, 1, len(_CIVIDIS))
-    scale = [[float(s), c] for s, c in zip(steps, _CIVIDIS, strict=True)]
+    steps = np.linspace(0, 1, len(CIVIDIS))
+    scale = [[float(s), c] for s, c in zip(steps, CIVIDIS, strict=True)]
     if which == "std":
         scale = [[0.0, "@surface"], [1.0, "@accent"]]
     heat = {
         "type": "heatmap", "x": m.x, "y": m.y, "z": z, "colorscale": scale, "zsmooth": "best",
         "colorbar": {"thickness": 12, "outlinewidth": 0, "tickfont": {"color": "@ink"}, "nticks": 6, "len": 1},
-        "hovertemplate": _hover(
+        "hovertemplate": hover(
             f"{label(names[0])} %{{x:.3g}}", f"{label(names[1])} %{{y:.3g}}", f"{text} %{{z:.4g}}"
         ),
     }  # fmt: skip
@@ -267,8 +268,8 @@ def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
 def trace(values: np.ndarray) -> Figure:
     """The objective after each iteration."""
     steps = np.arange(1, len(values) + 1)
-    data = [_line(steps, values, "@model", mode="lines+markers", marker=DOT | {"size": 5}, hoverinfo="all",
-                  hovertemplate=_hover("iteration %{x}", "log evidence %{y:.2f}"))]  # fmt: skip
+    data = [line(steps, values, "@model", mode="lines+markers", marker=DOT | {"size": 5}, hoverinfo="all",
+                  hovertemplate=hover("iteration %{x}", "log evidence %{y:.2f}"))]  # fmt: skip
     ends = f"from {number(values[0], 5)} to {number(values[-1], 5)}"
     alt = f"Log evidence rising {ends} in {count(len(values), 'iteration')}."
     return Figure(data, layout("iteration", "log evidence"), alt, height=280)

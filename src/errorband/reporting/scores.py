@@ -53,19 +53,19 @@ class Scores:
         Who predicts, and where its error band comes from.
     values : dict of str to float
         By the key of a :class:`Metric`; NaN where it is not defined.
-    squared_errors : array (n,)
-        Of the held-out rows, for paired comparisons.
+    losses : array (n,)
+        Of the held-out rows, for paired comparisons: squared errors, or log losses of class probabilities.
     """
 
     name: str
     note: str
     values: dict[str, float]
-    squared_errors: np.ndarray
+    losses: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Mean squared error of a baseline minus that of the model, on the same rows.
+    """Mean loss of a baseline minus that of the model, on the same rows.
 
     ``verdict`` is "better" (the model is), "worse" or "even": within two standard errors of the difference.
     """
@@ -122,8 +122,8 @@ def baseline_scores(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray, y: 
 
 
 def compare(model: Scores, baseline: Scores) -> Comparison:
-    """Paired comparison of the squared errors."""
-    difference = baseline.squared_errors - model.squared_errors
+    """Paired comparison of the losses."""
+    difference = baseline.losses - model.losses
     error = float(np.std(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else np.inf
     return Comparison(baseline.name, float(np.mean(difference)), error)
 

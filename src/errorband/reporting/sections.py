@@ -1,4 +1,8 @@
-"""The words of a report on a regression: content in, header and sections out."""
+"""The words of a report on a regression: content in, header and sections out. Some sections serve other reports too."""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +30,12 @@ def regression_header(c: RegressionContent) -> Html:
         ("rows to learn from + held out", f"{s.n_train:,} + {s.n_test:,}"),
         ("time to fit", duration(s.seconds)),
     ]
+    return header(c, tiles)
+
+
+def header(c: Any, tiles: Sequence[tuple[str, str]]) -> Html:
+    """The summary card of any report: verdict, figures and the parts of the model."""
+    s = c.summary
     return el(
         "header",
         el("p", f"{s.estimator}: {s.target} from {count(len(s.input_names), 'input')}", class_="kicker"),
@@ -38,22 +48,23 @@ def regression_header(c: RegressionContent) -> Html:
 
 def regression_sections(c: RegressionContent) -> list[Section]:
     """All sections, in the order of reading."""
-    makers = (
-        _findings, _function, _data, _metrics, _predictions, _residuals, _relevance, _effects, _surprises, _search,
-        _hyperparameters,
+    clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
+    parts = (
+        findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
+        _effects(c), _surprises(c), search_section(c), hyperparameters_section(c),
     )  # fmt: skip
-    return [section for make in makers if (section := make(c)) is not None]
+    return [section for section in parts if section is not None]
 
 
-def regression_footer(c: RegressionContent) -> str:
+def footer(c: Any) -> str:
     """Who made this."""
     return f"Made with {c.summary.versions}. This file is complete in itself and opens without a network."
 
 
 # ------------------------------------------------------------------------------------------------------- sections
-def _findings(c: RegressionContent) -> Section:
+def findings_section(c: Any, clear: str) -> Section:
+    """Warnings and notes; ``clear`` is said where there are none."""
     if not c.findings:
-        clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
         return Section("findings", "Before you trust it", "", [el("p", clear, class_="all-clear")])
     items = [
         el("li", el("strong", f.title), ". ", f.text, class_=f.level, aria_label=f"{f.level}: {f.title}")
@@ -66,13 +77,13 @@ def _function(c: RegressionContent) -> Section | None:
     names, target = c.summary.input_names, c.summary.target
     if c.curve is not None:
         lines = "; the thin lines are functions drawn from the posterior, without noise" if len(c.curve.draws) else ""
-        thinned = _drawn(len(c.curve.train[0]), c.curve.n_train, "training")
-        thinned += _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+        thinned = drawn(len(c.curve.train[0]), c.curve.n_train, "training")
+        thinned += drawn(len(c.held_out.shown), c.held_out.total, "held-out")
         caption = f"Bands hold a new measurement with the probability given{lines}. {thinned}"
         plot = Plot(figures.curve(c.curve, c.held_out, names[0], target), caption)
         return Section("function", "The function", "", [plot])
     if c.map is not None:
-        dots = "Dots are training rows. " + _drawn(len(c.map.train), c.map.n_train, "training")
+        dots = "Dots are training rows. " + drawn(len(c.map.train), c.map.n_train, "training")
         mean = Plot(figures.surface(c.map, "mean", names, target), f"The predicted mean of {target}. {dots}")
         spread = (
             "How uncertain that mean is: one standard deviation, noise left out. It grows away from the rows."
@@ -98,13 +109,20 @@ def _data(c: RegressionContent) -> Section:
 
 
 def _metrics(c: RegressionContent) -> Section:
+    return scores_section(c, METRICS, {"coverage"}, _difference)
+
+
+def scores_section(
+    c: Any, metrics: Sequence[Metric], shares: AbstractSet[str], difference: Callable[[Comparison], str]
+) -> Section:
+    """Metrics on held-out rows beside those of the baselines; ``shares`` are shown as percentages."""
     target = c.summary.target
     rows = []
-    for metric in METRICS:
+    for metric in metrics:
         about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
         values = [s.values[metric.key] for s in c.scores]
         best = _best(metric, values)
-        shown = [percent(v) if metric.key == "coverage" else number(v, decimals=metric.decimals) for v in values]
+        shown = [percent(v) if metric.key in shares else number(v, decimals=metric.decimals) for v in values]
         cells = [el("span", text, class_="best") if i == best else text for i, text in enumerate(shown)]
         rows.append([about, *cells])
     head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
@@ -112,7 +130,7 @@ def _metrics(c: RegressionContent) -> Section:
         head, rows, "Metrics on held-out rows, of the model and of baselines", "metrics stack", range(1, len(head))
     )
     rivals = zip(c.scores[1:], c.comparisons, strict=True)
-    others = [el("li", f"{s.name}: {s.note}. {_difference(k)}") for s, k in rivals]
+    others = [el("li", f"{s.name}: {s.note}. {difference(k)}") for s, k in rivals]
     lead = f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit."
     if not others:
         return Section("metrics", "How good it is", lead, [scores])
@@ -142,7 +160,7 @@ def _predictions(c: RegressionContent) -> Section:
     scatter = Plot(
         figures.predicted_vs_actual(held, target),
         "Held-out rows with their 95 % bands; on the dashed line the prediction is right. "
-        + _drawn(len(held.shown), held.total, "held-out"),
+        + drawn(len(held.shown), held.total, "held-out"),
     )
     curve = Plot(
         figures.calibration(c.calibration, held.total),
@@ -171,7 +189,7 @@ def _residuals(c: RegressionContent) -> Section:
     plots = [Plot(figures.residuals(c.held_out, j, names[j]), f"Residuals along {names[j]}.") for j in chosen]
     lead = (
         "Actual minus predicted, in standard deviations of the prediction. A good model leaves a cloud without shape, "
-        "with one row in twenty beyond the dashed lines. " + _drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+        "with one row in twenty beyond the dashed lines. " + drawn(len(c.held_out.shown), c.held_out.total, "held-out")
     )
     return Section("residuals", "What is left over", lead, [plots])
 
@@ -232,7 +250,8 @@ def _surprises(c: RegressionContent) -> Section | None:
     )  # fmt: skip
 
 
-def _search(c: RegressionContent) -> Section | None:
+def search_section(c: Any) -> Section | None:
+    """How the search for hyperparameters went."""
     s = c.summary
     if s.converged is None or len(s.trace) < 2:
         return None
@@ -245,7 +264,8 @@ def _search(c: RegressionContent) -> Section | None:
     return Section("search", "The search for hyperparameters", lead, [Plot(figures.trace(s.trace), caption)])
 
 
-def _hyperparameters(c: RegressionContent) -> Section:
+def hyperparameters_section(c: Any) -> Section:
+    """The values found."""
     rows = [[join([h.name, el("small", f" {h.part}")]), number(h.value, 4), h.unit] for h in c.hyperparameters]
     head = ["Hyperparameter", "Value", "Unit"]
     blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "stack plain", (1,))]
@@ -262,9 +282,6 @@ def _hyperparameters(c: RegressionContent) -> Section:
     return Section("hyperparameters", "Fitted hyperparameters", lead, blocks)
 
 
-def _drawn(shown: int, total: int, which: str) -> str:
+def drawn(shown: int, total: int, which: str) -> str:
     """Say so when not all rows are drawn."""
     return f"Drawn: {shown:,} of {total:,} {which} rows, chosen at random. " if shown < total else ""
-
-
-__all__ = ["regression_footer", "regression_header", "regression_sections"]

@@ -1,0 +1,82 @@
+"""The content of a report on a classifier: numbers and words, computed by :mod:`errorband.reporting.class_build`."""
+
+import dataclasses
+
+import numpy as np
+
+from errorband.reporting.checks import Finding
+from errorband.reporting.content import Summary
+from errorband.reporting.hyperparameters import Hyperparameter
+from errorband.reporting.scores import Comparison, Scores
+
+
+@dataclasses.dataclass(frozen=True)
+class Reliability:
+    """How often the predicted class is right in bins of its probability; ``low`` and ``high`` as chance allows."""
+
+    confidence: np.ndarray
+    frequency: np.ndarray
+    count: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassSurprise:
+    """A training row whose class the other rows did not expect."""
+
+    row: str
+    observed: str
+    probability: float
+    expected: str
+    expected_probability: float
+    inputs: tuple[tuple[str, float], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassCurve:
+    """Average probability of each class (g, C) along one input; ``rows`` and ``codes`` are training rows to draw."""
+
+    name: str
+    grid: np.ndarray
+    share: np.ndarray
+    discrete: bool
+    n_rows: int
+    rows: np.ndarray
+    codes: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassMap:
+    """Probability of each class (rows, columns, C) over two inputs, and the training rows that are drawn."""
+
+    x: np.ndarray
+    y: np.ndarray
+    share: np.ndarray
+    train: np.ndarray
+    codes: np.ndarray
+    n_train: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationContent:
+    """Everything a report on a classifier says. ``confusion[i, j]`` counts rows of class i predicted as j."""
+
+    title: str
+    summary: Summary
+    verdict: tuple[str, ...]
+    data_notes: tuple[str, ...]
+    classes: tuple[str, ...]
+    train_counts: np.ndarray
+    findings: tuple[Finding, ...]
+    scores: tuple[Scores, ...]
+    comparisons: tuple[Comparison, ...]
+    confusion: np.ndarray
+    reliability: Reliability
+    error_reject: tuple[np.ndarray, np.ndarray]
+    relevance: np.ndarray
+    order: tuple[int, ...]
+    effects: tuple[ClassCurve, ...]
+    surprises: tuple[ClassSurprise, ...] | None
+    hyperparameters: tuple[Hyperparameter, ...]
+    map: ClassMap | None

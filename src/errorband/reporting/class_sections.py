@@ -1,0 +1,177 @@
+"""The words of a report on a classifier: content in, header and sections out."""
+
+import numpy as np
+
+from errorband.reporting import class_figures, figures
+from errorband.reporting.build import LEAST_RELEVANCE
+from errorband.reporting.class_content import ClassificationContent
+from errorband.reporting.class_scores import CLASS_METRICS, SHARES
+from errorband.reporting.markup import Html, el
+from errorband.reporting.page import Plot, Section, table
+from errorband.reporting.scores import Comparison
+from errorband.reporting.sections import (
+    drawn,
+    findings_section,
+    header,
+    hyperparameters_section,
+    scores_section,
+    search_section,
+)
+from errorband.reporting.text import brief, count, duration, listing, number, percent
+
+
+def class_header(c: ClassificationContent) -> Html:
+    """The summary card."""
+    s, own = c.summary, c.scores[0].values
+    tiles = [
+        ("right on held-out rows", percent(1 - own["error_rate"])),
+        ("log loss", number(own["log_loss"], decimals=3)),
+        ("information", f"{number(own['information'], decimals=2)} bits"),
+        ("log evidence", number(s.log_evidence, decimals=1)),
+        ("rows to learn from + held out", f"{s.n_train:,} + {s.n_test:,}"),
+        ("time to fit", duration(s.seconds)),
+    ]
+    return header(c, tiles)
+
+
+def class_sections(c: ClassificationContent) -> list[Section]:
+    """All sections, in the order of reading."""
+    clear = "Nothing stood out: the search converged, the probabilities hold, and the data show no oddities."
+    parts = (
+        findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _relevance(c), _effects(c),
+        _surprises(c), search_section(c), hyperparameters_section(c),
+    )  # fmt: skip
+    return [section for section in parts if section is not None]
+
+
+# ------------------------------------------------------------------------------------------------------- sections
+def _map(c: ClassificationContent) -> Section | None:
+    if c.map is None:
+        return None
+    names = c.summary.input_names
+    chosen = [1] if len(c.classes) == 2 else _most_frequent(c)
+    plots = [
+        Plot(
+            class_figures.class_map(c.map, i, c.classes, names),
+            f"Probability of {c.classes[i]}. Diamonds are its training rows, dots the others. "
+            + drawn(len(c.map.train), c.map.n_train, "training"),
+        )
+        for i in chosen
+    ]
+    lead = "Probabilities averaged over what the model does not know: they fade away from the rows."
+    return Section("function", "The probabilities", lead, [plots])
+
+
+def _data(c: ClassificationContent) -> Section:
+    s = c.summary
+    order = np.argsort(-c.train_counts, kind="stable")
+    shares = [f"{c.classes[i]} ({c.train_counts[i]:,})" for i in order]
+    lead = (
+        f"{count(s.n_train, 'row')} to learn from and {count(s.n_test, 'row')} held out, with "
+        f"{count(len(s.input_names), 'input')}: {listing(s.input_names, most=30)}. In the training rows {s.target} is "
+        f"{listing(shares, most=12)}."
+    )
+    notes = [el("ul", *[el("li", note) for note in c.data_notes], class_="notes")] if c.data_notes else []
+    return Section("data", "The data", lead, notes)
+
+
+def _metrics(c: ClassificationContent) -> Section:
+    return scores_section(c, CLASS_METRICS, SHARES, _difference)
+
+
+def _difference(k: Comparison) -> str:
+    say = {
+        "better": "the model's probabilities are sharper",
+        "worse": "the model's probabilities are less sharp",
+        "even": "these rows cannot tell the two apart",
+    }[k.verdict]
+    size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
+    return f"Its log loss is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
+
+
+def _predictions(c: ClassificationContent) -> Section:
+    table_of_classes = Plot(
+        class_figures.confusion(c.confusion, c.classes),
+        "Held-out rows by true and predicted class; the colour is the share of the true class.",
+    )
+    reliability = Plot(
+        class_figures.reliability(c.reliability, c.summary.n_test),
+        "How often the predicted class is right where its probability is about so large. On the dashed line the "
+        "probabilities are honest, below it too bold, above it too shy; the bars are where 95 % of the points of a "
+        "calibrated model would lie.",
+    )
+    rejection = Plot(
+        class_figures.error_reject(c.error_reject),
+        "What is gained by leaving the least certain rows to somebody else (decide(X, reject=...)). A good model's "
+        "curve falls.",
+    )
+    lead = "A class is only as good as its probability: right as often as it says."
+    blocks = [table_of_classes, [reliability, rejection]]
+    return Section("predictions", "Predictions and their probabilities", lead, blocks)
+
+
+def _relevance(c: ClassificationContent) -> Section | None:
+    names, target = c.summary.input_names, c.summary.target
+    if len(names) < 2:
+        return None
+    figure = figures.relevance([names[j] for j in c.order], c.relevance[list(c.order)], f"probability of {target}")
+    more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
+    caption = (
+        "By how much the probabilities typically change when this input alone is replaced by that of another row "
+        "(the square root of their total-effect variance). Interactions count; any kernel will do." + more
+    )
+    return Section("relevance", "Which inputs matter", "", [Plot(figure, caption)])
+
+
+def _effects(c: ClassificationContent) -> Section | None:
+    if not c.effects:
+        return None
+    shown = _most_frequent(c)
+    alone = len(c.summary.input_names) == 1
+    plots = [
+        Plot(
+            class_figures.class_curve(e, c.classes, shown),
+            "Ticks below are training rows of each class."
+            + ("" if alone else f" Average over {count(e.n_rows, 'training row')}."),
+        )
+        for e in c.effects
+    ]
+    lead = "The average probability of each class along one input, the others as they are in the data. "
+    if alone:
+        lead = "The probability of each class along the input. "
+    else:
+        lead += f"Inputs with less than {percent(LEAST_RELEVANCE)} of the largest relevance are not shown. "
+    if len(shown) < len(c.classes):
+        lead += f"Shown are the {len(shown)} most frequent of {len(c.classes)} classes."
+    return Section("effects", "What the inputs do", lead.strip(), [plots])
+
+
+def _surprises(c: ClassificationContent) -> Section | None:
+    if c.surprises is None:
+        return None
+    rows = [
+        [
+            s.row,
+            s.observed,
+            percent(s.probability),
+            f"{s.expected} ({percent(s.expected_probability)})",
+            "; ".join(f"{name} {brief(value)}" for name, value in s.inputs),
+        ]
+        for s in c.surprises
+    ]
+    lead = (
+        "Each training row predicted from all the others: those whose class was the least probable. Worth a look, for "
+        "a wrong label or for something the model does not know. Rows are counted from 0, or named by the index of "
+        "the table."
+    )
+    head = ["Row", "Class", "Its probability", "Expected", "Inputs, most relevant first"]
+    return Section(
+        "surprises", "Most surprising training rows", lead,
+        [table(head, rows, "Training rows by leave-one-out probability", "stack rows", (2,))],
+    )  # fmt: skip
+
+
+def _most_frequent(c: ClassificationContent) -> list[int]:
+    """Classes to draw, in their own order: as many as there are colours."""
+    frequent = np.argsort(-c.train_counts, kind="stable")[: class_figures.MAX_CLASSES]
+    return sorted(int(i) for i in frequent)

@@ -69,19 +69,16 @@ def save(estimator: Any, path: str | os.PathLike, *, table: dict[str, Any] | Non
 
     ``table`` is a JSON document that goes with it, for :func:`load_with_table`.
     """
-    if not hasattr(estimator, "posterior_"):
+    if not hasattr(estimator, "log_evidence_"):
         raise ModelFileError(f"Fit the {type(estimator).__name__} before saving it.")
     arrays: list[np.ndarray] = []
-    params = {name: _encode(value, arrays, name) for name, value in estimator.get_params(deep=False).items()}
-    fitted = {name: _encode(value, arrays, name) for name, value in vars(estimator).items() if name not in params}
+    encoded = _encode_estimator(estimator, arrays)
     blobs = [_array_bytes(a) for a in arrays]
     document = {
         "format": FORMAT,
         "version": VERSION,
         "errorband": __version__,
-        "estimator": type(estimator).__name__,
-        "params": params,
-        "fitted": fitted,
+        **encoded,
         "checksums": [hashlib.sha256(b).hexdigest() for b in blobs],
     }
     table_text = b"" if table is None else json.dumps(table).encode()
@@ -118,6 +115,12 @@ def _array_bytes(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
+def _encode_estimator(estimator: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
+    params = {name: _encode(value, arrays, name) for name, value in estimator.get_params(deep=False).items()}
+    fitted = {name: _encode(value, arrays, name) for name, value in vars(estimator).items() if name not in params}
+    return {"estimator": type(estimator).__name__, "params": params, "fitted": fitted}
+
+
 def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     """JSON of a value; arrays go to the list and leave their position."""
     if value is None or isinstance(value, (bool, str)):
@@ -130,12 +133,16 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         return {"tuple" if isinstance(value, tuple) else "list": [_encode(v, arrays, where) for v in value]}
     if isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(v, str) for v in value.flat):
         return {"strings": value.tolist()}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U":
+        return {"words": value.tolist()}
     if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise ModelFileError(f"{where} holds an array of {array.dtype}, which cannot be saved.")
         arrays.append(array)
         return {"array": len(arrays) - 1}
+    if ESTIMATORS.get(type(value).__name__) is type(value):  # one of several, as for one class against the rest
+        return _encode_estimator(value, arrays)
     for table, classes in _tables().items():
         if classes.get(type(value).__name__) is type(value):
             fields = {
@@ -176,9 +183,7 @@ def load_with_table(path: str | os.PathLike) -> tuple[Any, dict[str, Any] | None
                 raise ModelFileError(f"{path} is damaged or was altered: model.json does not match its checksum.")
             arrays = [_read_array(archive, i, digest, path) for i, digest in enumerate(document["checksums"])]
             table = _read_table(archive, document, path)
-        estimator = ESTIMATORS[document["estimator"]](**_decode_dict(document["params"], arrays))
-        vars(estimator).update(_decode_dict(document["fitted"], arrays))
-        return estimator, table
+        return _decode_estimator(document, arrays), table
     except ModelFileError:
         raise
     except zipfile.BadZipFile as error:
@@ -227,6 +232,12 @@ def _decode_dict(encoded: dict[str, Any], arrays: list[np.ndarray]) -> dict[str,
     return {name: _decode(value, arrays) for name, value in encoded.items()}
 
 
+def _decode_estimator(encoded: dict[str, Any], arrays: list[np.ndarray]) -> Any:
+    estimator = ESTIMATORS[encoded["estimator"]](**_decode_dict(encoded["params"], arrays))
+    vars(estimator).update(_decode_dict(encoded["fitted"], arrays))
+    return estimator
+
+
 def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
     if not isinstance(encoded, dict):
         return encoded
@@ -236,6 +247,10 @@ def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
         return arrays[encoded["array"]]
     if "strings" in encoded:
         return np.asarray(encoded["strings"], dtype=object)
+    if "words" in encoded:
+        return np.asarray(encoded["words"], dtype=str)
+    if "estimator" in encoded:
+        return _decode_estimator(encoded, arrays)
     if "tuple" in encoded:
         return tuple(_decode(v, arrays) for v in encoded["tuple"])
     if "list" in encoded:

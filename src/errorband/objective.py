@@ -14,7 +14,7 @@ import numpy as np
 from errorband import parameters
 from errorband.inference.base import Adjoint, Inference, TrainingData, no_basis
 from errorband.model import Model, PriorAtData
-from errorband.numerics import in_double_precision, pad_rows, padded_size
+from errorband.numerics import in_double_precision
 
 
 @dataclasses.dataclass
@@ -35,7 +35,7 @@ class EvidenceObjective:
 
     def __post_init__(self):
         n = len(self.data.y)
-        self._X = pad_rows(self.data.X, padded_size(n))
+        self._X = self.inference.inputs(self.data.X)
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
         self._evaluate = self.inference.evaluate  # looked up once: a method of an equinox module is made anew each time
         self.state = None  # where the inference rule last ended: the next run starts there

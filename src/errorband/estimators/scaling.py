@@ -36,7 +36,9 @@ class Scaling:
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Inputs as the model sees them."""
-        return (X - self.x_shift) / self.x_scale
+        scaled = X - self.x_shift
+        scaled /= self.x_scale  # in place: X may be large
+        return scaled
 
     def targets(self, y: np.ndarray) -> np.ndarray:
         """Targets as the model sees them."""

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from errorband.model import Model, PriorAtData
+from errorband.numerics import pad_rows, padded_size
 from errorband.parameters import Printable
 from errorband.posterior import Posterior
 from errorband.predictive import Predictive
@@ -85,6 +86,10 @@ class Inference(Printable):
     @abc.abstractmethod
     def supports(self, model: Model, data: TrainingData) -> str | None:
         """None if the rule applies; else a sentence that says why not and what does."""
+
+    def inputs(self, X: np.ndarray) -> np.ndarray:
+        """The training inputs as :meth:`prior` takes them: padded, so that folds of any size share compiled code."""
+        return pad_rows(X, padded_size(len(X)))
 
     def prior(self, model: Model, X: Any) -> PriorAtData:
         """The numbers at these inputs that :meth:`evaluate` takes. Traced."""

@@ -15,6 +15,7 @@ from errorband.inference.base import Evaluation, Inference, Status, TrainingData
 from errorband.inference.sites import SiteAdjoint
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
+from errorband.means import Mean
 from errorband.model import Model, PriorAtData
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
 from errorband.parameters import replace_values
@@ -69,13 +70,17 @@ class Sparse(Inference):
             return "A marginalised mean needs approximation='exact'; use marginalize=False with inducing points."
         return None
 
+    def inputs(self, X):
+        """None: chunks of them are read where they are used, from a file if X is mapped to one."""
+        return X[:0]
+
     def prior(self, model, X):
-        """Not the N × M basis, but what makes it."""
+        """Not the N × M basis and the mean at the data, but what makes them."""
         assert isinstance(model.approximation, Inducing)
-        return PriorAtData(InducingPrior(model.kernel, model.approximation), model.likelihood, model.mean_at(X))  # pyright: ignore[reportArgumentType]
+        return PriorAtData(InducingPrior(model.kernel, model.approximation), model.likelihood, model.mean)  # pyright: ignore[reportArgumentType]
 
     def inner(self, model, X, bar):
-        """The derivatives are in the kernel's hyperparameters and the inducing inputs themselves: little is left."""
+        """The derivatives are in kernel, mean and inducing inputs themselves: little is left."""
         return sum_of_products(bar, self.prior(model, X))
 
     @in_double_precision
@@ -92,7 +97,7 @@ class Sparse(Inference):
         spread = np.zeros((M, M))  # VᵀS̄V
         g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
         held: Any = prior.structure
-        kernel, Z, bar = held.kernel, held.approximation.inducing_inputs, None
+        functions, Z, bar = (held.kernel, prior.mean), held.approximation.inducing_inputs, None
         for part, K, V in f.blocks():
             E, q, residual = f.E[part], f.q[part], f.residual[part]
             g_part = E * (residual - V @ f.gamma)
@@ -111,17 +116,17 @@ class Sparse(Inference):
             K_bar[len(E) :] = 0.0
             X = pad_rows(data.X[part], f.chunk)
             r_bar = np.concatenate([r_part, np.zeros(f.chunk - len(E))])
-            bar = _add(bar, _pull_blocks(kernel, Z, X, K_bar, r_bar))
+            g_bar = np.concatenate([g_part, np.zeros(f.chunk - len(E))])
+            bar = _add(bar, _pull_blocks(functions, Z, X, K_bar, r_bar, g_bar))
             g[part], S_bar[part] = g_part, S_part
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + rest * f.precision - 2.0 * alpha * spread
-        bar = _add(bar, _pull_factor(kernel, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
+        bar = _add(bar, _pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
         value = -0.5 * fit + f.bound * left_out(alpha, f.r / f.noise)
         noise_bar = np.sum(S_bar) + 0.5 * rest * np.sum(f.r * f.E / f.noise)
-        mean_bar = np.zeros(prior.mean.shape)
-        mean_bar[: len(g), 0] = g
+        (kernel_bar, mean_bar), Z_bar = bar
         adjoint = PriorAtData(
-            InducingPrior(bar[0], replace_values(held.approximation, {("inducing_inputs",): bar[1]})),  # pyright: ignore[reportArgumentType]
+            InducingPrior(kernel_bar, replace_values(held.approximation, {("inducing_inputs",): Z_bar})),  # pyright: ignore[reportArgumentType]
             replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
             mean_bar,
         )
@@ -196,8 +201,7 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
     if uu.jitter > 0:
         raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
     chunk = chunk_rows(n, M)
-    residual = data.y - np.asarray(prior.mean)[:n, 0]
-    diagonal, q, S = np.empty(n), np.empty(n), np.empty(n)
+    residual, diagonal, q, S = (np.empty(n) for _ in range(4))
     keep = 16 * n * M <= MEMORY_BUDGET  # then the second pass need not make them again
     kept: list[Any] = []
 
@@ -207,12 +211,12 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
             return
         for start in range(0, n, chunk):
             part = slice(start, min(start + chunk, n))
-            X = pad_rows(data.X[part], chunk)
-            K, k = (np.asarray(a)[: part.stop - start] for a in _blocks(kernel, approximation.inducing_inputs, X))
-            diagonal[part] = k
+            made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
+            K, k, m = (np.asarray(a)[: part.stop - start] for a in made)
+            diagonal[part], residual[part] = k, data.y[part] - m
             yield part, K, linalg.solve_lower_rows(uu.factor, K)
 
-    total, right, made = np.zeros((M, M), order="F"), np.zeros(M), []
+    total, right, keeping = np.zeros((M, M), order="F"), np.zeros(M), []
     for part, K, V in blocks():
         q[part] = np.einsum("nm,nm->n", V, V)
         S[part] = alpha * np.maximum(diagonal[part] - q[part], 0.0) + noise[part]
@@ -220,8 +224,8 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
         total = linalg.add_gram(scaled, total)
         right += V.T @ (residual[part] / S[part])
         if keep:
-            made.append((part, K, V))
-    kept.extend(made)
+            keeping.append((part, K, V))
+    kept.extend(keeping)
     precision = np.tril(total) + np.tril(total, -1).T
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
     return _FirstPass(
@@ -260,24 +264,30 @@ def _factor_covariance(kernel: Kernel, Z: Any) -> Any:
 
 
 @jax.jit
-def _blocks(kernel: Kernel, Z: Any, X: Any) -> tuple[Any, Any]:
-    return kernel.gram(X, Z), kernel.gram_diag(X)
+def _blocks(kernel: Kernel, mean: Mean, Z: Any, X: Any) -> tuple[Any, Any, Any]:
+    return kernel.gram(X, Z), kernel.gram_diag(X), mean.evaluate(X)
 
 
 @jax.jit
-def _pull_blocks(kernel: Kernel, Z: Any, X: Any, K_bar: Any, diagonal_bar: Any) -> Any:
-    """Derivatives in the kernel and in Z, from those in K_fu and diag K_ff."""
-    return _gradient(lambda k, z: jnp.vdot(K_bar, k.gram(X, z)) + jnp.vdot(diagonal_bar, k.gram_diag(X)), kernel, Z)
+def _pull_blocks(functions: tuple[Kernel, Mean], Z: Any, X: Any, K_bar: Any, diagonal_bar: Any, mean_bar: Any) -> Any:
+    """Derivatives in kernel, mean and Z, from those in K_fu, diag K_ff and m(X)."""
+
+    def inner(functions, Z):
+        kernel, mean = functions
+        of_kernel = jnp.vdot(K_bar, kernel.gram(X, Z)) + jnp.vdot(diagonal_bar, kernel.gram_diag(X))
+        return of_kernel + jnp.vdot(mean_bar, mean.evaluate(X))
+
+    return _gradient(inner, functions, Z)
 
 
 @jax.jit
-def _pull_factor(kernel: Kernel, Z: Any, bar: Any) -> Any:
+def _pull_factor(functions: tuple[Kernel, Mean], Z: Any, bar: Any) -> Any:
     """The same, from those in K_uu."""
-    return _gradient(lambda k, z: jnp.vdot(bar, linalg.regularised(k.gram(z, z))), kernel, Z)
+    return _gradient(lambda f, z: jnp.vdot(bar, linalg.regularised(f[0].gram(z, z))), functions, Z)
 
 
-def _gradient(function: Any, kernel: Kernel, Z: Any) -> tuple[Any, Any]:
-    """∂ function(kernel, Z); zero for numbers of the kernel that cannot be differentiated, such as a table of edges."""
-    moving, still = eqx.partition(kernel, eqx.is_inexact_array)
-    kernel_bar, Z_bar = jax.grad(lambda m, z: function(eqx.combine(m, still), z), argnums=(0, 1))(moving, Z)
-    return eqx.combine(kernel_bar, jax.tree.map(jnp.zeros_like, still)), Z_bar
+def _gradient(function: Any, functions: Any, Z: Any) -> tuple[Any, Any]:
+    """∂ function(functions, Z); zero for numbers that cannot be differentiated, such as a kernel's table of edges."""
+    moving, still = eqx.partition(functions, eqx.is_inexact_array)
+    bar, Z_bar = jax.grad(lambda m, z: function(eqx.combine(m, still), z), argnums=(0, 1))(moving, Z)
+    return eqx.combine(bar, jax.tree.map(jnp.zeros_like, still)), Z_bar

@@ -3,7 +3,10 @@
 from errorband.approximations.base import Approximation
 from errorband.approximations.exact import Exact
 from errorband.approximations.inducing import DTC, FITC, VFE, Inducing, PowerEP, SoR
+from errorband.approximations.subset import SubsetOfData
 
-APPROXIMATIONS: dict[str, type[Approximation]] = {cls.__name__: cls for cls in (Exact, SoR, DTC, FITC, VFE, PowerEP)}
+APPROXIMATIONS: dict[str, type[Approximation]] = {
+    cls.__name__: cls for cls in (Exact, SubsetOfData, SoR, DTC, FITC, VFE, PowerEP)
+}
 
 __all__ = [*APPROXIMATIONS, "APPROXIMATIONS", "Approximation", "Inducing"]

@@ -26,6 +26,10 @@ class Approximation(Printable):
         """Copy with every value set, those left at None from the data. On the host, once, before the search."""
         return self
 
+    def rows(self, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray | None:
+        """Positions of the rows to learn from; None for all. On the host, once, before the search."""
+        return None
+
     @abc.abstractmethod
     def structure(self, kernel: Kernel, X: Any, n_latents: int) -> Structure:
         """Prior covariance of the latent values at X. Traceable: the optimiser differentiates it."""

@@ -1,4 +1,4 @@
-"""Where inducing inputs start. On the host, once, before the search."""
+"""Where inducing inputs start, and which rows a subset has. On the host, once, before the search."""
 
 from typing import Any
 
@@ -27,11 +27,34 @@ def place(init: str, n_inducing: int, kernel: Kernel, X: np.ndarray, random_stat
     if len(rows) <= n_inducing:
         return rows
     if init == "pivoted":
-        return _pivoted(rows, n_inducing, kernel)
+        return rows[_pivots(rows, n_inducing, kernel)]
     # Means of labels are not labels.
     if init == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
         return _cluster_centres(sample, n_inducing, rng)
     return rows[rng.choice(len(rows), n_inducing, replace=False)]
+
+
+def choose_rows(how: str, n_rows: int, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray:
+    """Positions of ``n_rows`` rows, in order: at random, nearest to cluster centres, or pivots.
+
+    Where the last two find no more that differ, the rest is drawn at random.
+    """
+    rng = check_random_state(random_state)
+    order = rng.permutation(len(X))
+    if len(X) <= n_rows:
+        return np.arange(len(X))
+    chosen = np.zeros(0, int)
+    if how == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
+        from sklearn.metrics import pairwise_distances_argmin
+
+        sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
+        centres = _cluster_centres(X[sample], min(n_rows, len(np.unique(X[sample], axis=0))), rng)
+        chosen = np.unique(pairwise_distances_argmin(centres, X))
+    elif how == "pivoted":
+        sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
+        chosen = sample[_pivots(X[sample], n_rows, kernel)]
+    rest = order[~np.isin(order, chosen)][: n_rows - len(chosen)]
+    return np.sort(np.concatenate([chosen, rest]))
 
 
 def _cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
@@ -41,7 +64,7 @@ def _cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState)
 
 
 @in_double_precision
-def _pivoted(X: np.ndarray, n_inducing: int, kernel: Kernel) -> np.ndarray:
+def _pivots(X: np.ndarray, n_inducing: int, kernel: Kernel) -> list[int]:
     """Rows of largest variance given those before: the pivots of the Cholesky factorisation of k(X, X), O(N·M²).
 
     Ends early when nothing is left to explain.
@@ -59,7 +82,7 @@ def _pivoted(X: np.ndarray, n_inducing: int, kernel: Kernel) -> np.ndarray:
         left = np.maximum(left - columns[m] ** 2, 0.0)
         left[i] = 0.0
         pivots.append(i)
-    return X[pivots]
+    return pivots
 
 
 @jax.jit

@@ -62,7 +62,7 @@ class GaussianProcess(BaseEstimator):
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
         # Density of the targets as given, not as standardised.
-        degrees = len(data.y) - objective.basis.shape[1]
+        degrees = len(objective.data.y) - objective.basis.shape[1]
         self.log_evidence_ = found.log_evidence - degrees * float(np.log(scaling.y_scale))
         self.inference_status_ = found.status
         self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis, found.state)
@@ -83,6 +83,8 @@ class GaussianProcess(BaseEstimator):
 
     def _objective(self, data: TrainingData) -> EvidenceObjective:
         model = self._initial_model(data)
+        rows = model.approximation.rows(model.kernel, data.X, self.random_state)
+        data = data if rows is None else data.rows(rows)
         inference = self._inference(model)
         reason = inference.supports(model, data)
         if reason is not None:

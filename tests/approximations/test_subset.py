@@ -1,0 +1,62 @@
+"""A subset of the data: the exact model of the rows that were chosen."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dense_reference as dense
+import errorband
+from errorband import GPRegressor
+from errorband.approximations import SubsetOfData
+from errorband.kernels import SquaredExponential
+
+KERNEL = SquaredExponential([0.8, 1.3], 1.44)
+
+
+@pytest.mark.parametrize("select", ["random", "kmeans", "pivoted"])
+def test_it_is_the_exact_model_of_the_rows_chosen(select, tmp_path):
+    X, y, X_test = dense.formula_data()
+    noise = 0.01 + 0.01 * np.cos(np.arange(60)) ** 2
+    options = {"optimizer": None, "normalize": False, "random_state": 0}
+    rows = SubsetOfData(15, select=select).rows(KERNEL, X, 0)
+    assert len(np.unique(rows)) == 15
+    assert np.array_equal(rows, SubsetOfData(15, select=select).rows(KERNEL, X, 0))
+    model = GPRegressor(KERNEL, approximation=SubsetOfData(15, select=select), **options).fit(X, y, noise)
+    exact = GPRegressor(KERNEL, likelihood=model.likelihood_, **options).fit(X[rows], y[rows], noise[rows])
+    assert_allclose(model.log_evidence_, exact.log_evidence_, rtol=1e-12)
+    assert_allclose(model.predict(X_test), exact.predict(X_test), rtol=1e-12)
+    assert np.array_equal(model.loo().y, y[rows])
+    model.save(tmp_path / "model.eb")
+    assert np.array_equal(errorband.load(tmp_path / "model.eb").predict(X_test), model.predict(X_test))
+
+
+def test_units_of_the_evidence():
+    """The density of the targets that were kept, in the units of the data."""
+    X, y, _ = dense.formula_data()
+    small, large = (
+        GPRegressor(KERNEL, approximation=SubsetOfData(20), optimizer=None, random_state=0)
+        .fit(X, scale * y)
+        .log_evidence_
+        for scale in (1.0, 10.0)
+    )
+    assert_allclose(large, small - 20 * np.log(10.0), rtol=1e-8)
+
+
+def test_no_more_rows_than_asked_for_are_all_kept():
+    X, _, _ = dense.formula_data()
+    for select in ("random", "kmeans", "pivoted"):
+        assert np.array_equal(SubsetOfData(60, select=select).rows(KERNEL, X), np.arange(60))
+
+
+def test_rows_that_repeat_fill_up_at_random():
+    X = np.repeat(dense.formula_data()[0][:4], 10, axis=0)
+    for select in ("kmeans", "pivoted"):
+        rows = SubsetOfData(9, select=select).rows(KERNEL, X, 0)
+        assert len(np.unique(rows)) == 9
+        assert len(np.unique(X[rows], axis=0)) == 4
+
+
+@pytest.mark.parametrize(("options", "sentence"), [({"n_rows": 0}, "whole number"), ({"select": "best"}, "'random'")])
+def test_mistakes_are_explained(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SubsetOfData(**options)

@@ -1,4 +1,4 @@
-"""One-dimensional classes (Rasmussen & Williams, fig. 3.6): how sure are Laplace and EP of the latent function?"""
+"""One-dimensional classes (Rasmussen & Williams, fig. 3.6): how sure Laplace and EP are of the latent function."""
 
 import time
 

@@ -40,7 +40,8 @@ def main() -> None:
     ]
     text = f"""# USPS, ten digits
 
-Laplace, softmax over ten latent functions, squared exponential with log ℓ = 2.35, log σ = 2.6; {len(truth)} test images.
+Laplace, softmax over ten latent functions, squared exponential with log ℓ = 2.35, log σ = 2.6;
+{len(truth)} test images.
 
 {table(["", "training images", "log evidence", "errors", "bits"], rows)}
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling
@@ -39,8 +38,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
         :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian), else ``FITC()``.
     inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
-        How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for likelihoods
-        that are not log-concave or have several latents, else by EP; see ``inference_``.
+        How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
+        likelihoods that are not log-concave or have several latents, else by EP; see ``inference_``.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int

@@ -71,14 +71,14 @@ class EP(SiteInference):
             sites, sweeps = start, jnp.zeros((), int)
         else:
             sites, sweeps = self._parallel(prior, data, start)
-        return self._finish(prior, data, sites, sweeps)
+        return self.finish(prior, data, sites, sweeps)
 
-    def _finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
+    def finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
         """Evidence and derivatives at given sites (§2.0(6), (7))."""
-        now = self._look(prior, data, sites)
+        now = self.look(prior, data, sites)
 
         def total(likelihood):  # at fixed cavities
-            return jnp.sum(masked(self._log_tilted(likelihood, data)(now.cavity_mean, now.cavity_cov), data.mask))
+            return jnp.sum(masked(self.log_tilted(likelihood, data)(now.cavity_mean, now.cavity_cov), data.mask))
 
         likelihood_bar = jax.tree.map(lambda g: g / self.power, likelihood_gradient(prior.likelihood, total))
         adjoint = stationary_adjoint(now.conditioned, likelihood_bar)
@@ -89,23 +89,25 @@ class EP(SiteInference):
     def _after(self, run, prior, data, first):
         if bool(run.converged) or self.mode not in ("auto", "double_loop") or (self.mode == "auto" and not first):
             return run
-        return double_loop(self, prior, data, run.sites if bool(run.valid) else Sites.zeros(*prior.mean.shape))
+        from errorband.inference.double_loop import double_loop  # it builds on this module
+
+        return double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
 
     # ------------------------------------------------------------------ one look at the current sites
-    def _log_tilted(self, likelihood: Any, data: Data) -> Any:
+    def log_tilted(self, likelihood: Any, data: Data) -> Any:
         """Log Z per datum as a function of cavity means and covariances."""
         if self.power == 1.0 and data.weights is None:
             return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, V)
         power = self.power * (jnp.ones(data.y.shape) if data.weights is None else data.weights)
         return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, V, power)
 
-    def _look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
+    def look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
         cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
         new, log_z, residual = self._match(prior, data, h, A, cavity_mean, cavity_cov, sites)
         # §2.0(6): log Z + Φ(cavity) − Φ(marginal) per datum, Φ(h, A) = ½hᵀA⁻¹h + ½log|A|, in a form that needs no Π⁻¹.
-        terms = masked(log_z + _phi(cavity_mean, cavity_cov) - _phi(h, A), data.mask)
+        terms = masked(log_z + phi(cavity_mean, cavity_cov) - phi(h, A), data.mask)
         log_evidence = conditioned.log_partition + jnp.sum(terms) / self.power
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
         m = prior.mean + cavity_mean
@@ -113,7 +115,7 @@ class EP(SiteInference):
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
         """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
-        log_tilted = self._log_tilted(prior.likelihood, data)
+        log_tilted = self.log_tilted(prior.likelihood, data)
         log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + cavity_mean, cavity_cov)
         mean = cavity_mean + block_times(cavity_cov, alpha)  # §2.0(3)
         cov = cavity_cov - block_matmul(block_matmul(cavity_cov, nu), cavity_cov)
@@ -135,7 +137,7 @@ class EP(SiteInference):
 
         def sweep(state):
             sites, good, direction, step, residual, n = state
-            now = self._look(prior, data, sites)
+            now = self.look(prior, data, sites)
             ahead = jax.tree.map(jnp.subtract, now.new, sites)
             # All sites at once may go round in a cycle, in which the mismatch neither grows nor shrinks.
             turned = (jnp.vdot(ahead.shift, direction.shift) < 0) & (now.residual > 0.95 * residual)
@@ -182,7 +184,7 @@ class EP(SiteInference):
         def sweep(state):
             sites, _, n = state
             sites, _ = jax.lax.fori_loop(0, size, visit, (sites, prior.structure.condition(sites).state()))
-            return sites, self._look(prior, data, sites).residual, n + 1
+            return sites, self.look(prior, data, sites).residual, n + 1
 
         def going(state):
             return (state[2] < self.max_sweeps) & ~(state[1] < self.tolerance)
@@ -220,7 +222,7 @@ def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, 
     return log_z, alpha, -columns
 
 
-def _phi(h: Any, A: Any) -> Any:
+def phi(h: Any, A: Any) -> Any:
     """½hᵀA⁻¹h + ½log|A| per datum."""
     quadratic = jnp.sum(h * block_solve(A, h[..., None])[..., 0], axis=-1)
     log_det = jnp.log(A[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(A)[1]
@@ -229,120 +231,3 @@ def _phi(h: Any, A: Any) -> Any:
 
 def _select(condition: Any, a: Any, b: Any) -> Any:
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
-
-
-# ------------------------------------------------------------------------------------------------------ double loop
-def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites, max_outer: int = 60) -> SiteRun:
-    """EP's fixed point as a min-max problem (Opper & Winther 2005; Heskes & Zoeter 2002).
-
-    With the natural parameters λ of the marginals held, the sites minimise
-
-        F(sites) = log ∫ prior · sites + Σ_n (1/p) log ∫ p(y_n | f)^p exp(f's natural parameters λ_n − p·site_n) df,
-
-    which is convex in the sites; its gradient is the mismatch of moments. The outer loop sets λ to the moments found.
-    Each outer step lowers EP's free energy, so the loop ends at a fixed point.
-    """
-    if not bool(_finish(rule, prior, data, start, 0).valid):
-        start = Sites.zeros(*prior.mean.shape)
-    near, n = _outer(rule, prior, data, start, max(1e-3, rule.tolerance), max_outer)
-    # Near a fixed point damped sweeps usually close the gap, much faster than the outer loop does.
-    swift = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
-    polished = _polish(swift, prior, data, near)
-    if bool(polished.converged & polished.valid):
-        return polished
-    sites, n = _outer(rule, prior, data, near, rule.tolerance, max_outer)
-    return _finish(rule, prior, data, sites, n)
-
-
-@jax.jit
-def _polish(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
-    return rule.run(prior, data, sites)
-
-
-@jax.jit
-def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
-    return rule._finish(prior, data, sites, jnp.asarray(sweeps))
-
-
-@jax.jit
-def _outer(rule: EP, prior: PriorAtData, data: Data, start: Sites, tolerance: Any, max_outer: Any) -> tuple[Sites, Any]:
-    def step(state):
-        sites, _, n = state
-        marginals = _naturals(*prior.structure.condition(sites).marginals())
-        sites = _inner(rule, prior, data, marginals, sites)
-        return sites, rule._look(prior, data, sites).residual, n + 1
-
-    def going(state):
-        return (state[2] < max_outer) & ~(state[1] < tolerance)
-
-    sites, _, n = jax.lax.while_loop(going, step, (start, jnp.inf, 0))
-    return sites, n
-
-
-def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Sites) -> Sites:
-    """Minimise F over the sites.
-
-    The direction is the difference of the natural parameters of the tilted and of the marginal moments: the map between
-    the two is monotone, so it always descends, and a backtracking search finds a lower F.
-    """
-
-    def descend(state):
-        sites, value, direction, before, n, _ = state
-
-        def look(size):
-            trial = jax.tree.map(lambda s, d: s + size * d, sites, direction)
-            return trial, *_convex(rule, prior, data, marginals, trial)
-
-        def shorten(search):
-            size, _ = search
-            return 0.5 * size, look(0.5 * size)
-
-        def rising(search):
-            size, (_, new, _, mismatch) = search
-            lower = new <= value + 1e-13 * jnp.abs(value)
-            # Near the minimum F is flat to rounding: there the mismatch, its gradient, tells better.
-            closer = (mismatch < 0.9 * before) & (new <= value + 1e-9 * jnp.abs(value))
-            return ~(lower | closer) & (size > 1e-8)
-
-        size, (trial, new, new_direction, mismatch) = jax.lax.while_loop(rising, shorten, (1.0, look(1.0)))
-        stuck = size <= 1e-8
-        sites, value, direction = _select(stuck, (sites, value, direction), (trial, new, new_direction))
-        return sites, value, direction, mismatch, n + 1, stuck
-
-    def going(state):
-        return (state[4] < 50) & ~(state[3] < 0.1 * rule.tolerance) & ~state[5]
-
-    value, direction, mismatch = _convex(rule, prior, data, marginals, start)
-    return jax.lax.while_loop(going, descend, (start, value, direction, mismatch, 0, False))[0]
-
-
-def _convex(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sites: Sites) -> tuple[Any, Sites, Any]:
-    """F, a direction that lowers it, and the largest mismatch of moments."""
-    conditioned = prior.structure.condition(sites)
-    h, A = conditioned.marginals()
-    left = jax.tree.map(lambda m, s: m - rule.power * s, marginals, sites)
-    L = h.shape[1]
-    safe = left.precision[:, 0, 0] > 0 if L == 1 else jnp.linalg.eigvalsh(left.precision)[:, 0] > 0
-    cov = _inverse(jnp.where(safe[:, None, None], left.precision, jnp.eye(L)))
-    mean = block_times(cov, left.shift)
-    log_z, alpha, nu = tilted_derivatives(rule._log_tilted(prior.likelihood, data), prior.mean + mean, cov)
-    value = conditioned.log_partition + jnp.sum(masked(log_z + _phi(mean, cov), data.mask)) / rule.power
-    tilted_mean = mean + block_times(cov, alpha)
-    tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)
-    direction = jax.tree.map(jnp.subtract, _naturals(tilted_mean, tilted_cov), _naturals(h, A))
-    direction = jax.tree.map(lambda d: masked(jnp.where(jnp.isfinite(d), d, 0.0), data.mask), direction)
-    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A, axis1=1, axis2=2), 1e-300))
-    off = masked(jnp.abs(tilted_mean - h) / scale, data.mask)
-    off_cov = masked(jnp.abs(tilted_cov - A) / (scale[:, :, None] * scale[:, None, :]), data.mask)
-    ok = conditioned.proper & jnp.all(safe | ~data.mask) & jnp.isfinite(value)
-    return jnp.where(ok, value, jnp.inf), direction, jnp.maximum(jnp.max(off), jnp.max(off_cov))
-
-
-def _naturals(mean: Any, cov: Any) -> Sites:
-    """Natural parameters of normal distributions."""
-    precision = _inverse(cov)
-    return Sites(block_times(precision, mean), precision)
-
-
-def _inverse(blocks: Any) -> Any:
-    return symmetrise(block_solve(blocks, jnp.broadcast_to(jnp.eye(blocks.shape[-1]), blocks.shape)))

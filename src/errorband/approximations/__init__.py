@@ -1,12 +1,13 @@
 """Approximations of the prior. A new one is one file and one line in :data:`APPROXIMATIONS`."""
 
 from errorband.approximations.base import Approximation
+from errorband.approximations.blocks import PIC, PITC
 from errorband.approximations.exact import Exact
 from errorband.approximations.inducing import DTC, FITC, VFE, Inducing, PowerEP, SoR
 from errorband.approximations.subset import SubsetOfData
 
 APPROXIMATIONS: dict[str, type[Approximation]] = {
-    cls.__name__: cls for cls in (Exact, SubsetOfData, SoR, DTC, FITC, VFE, PowerEP)
+    cls.__name__: cls for cls in (Exact, SubsetOfData, SoR, DTC, FITC, VFE, PowerEP, PITC, PIC)
 }
 
 __all__ = [*APPROXIMATIONS, "APPROXIMATIONS", "Approximation", "Inducing"]

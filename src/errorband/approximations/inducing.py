@@ -11,6 +11,8 @@ differ in what they do with what that leaves out, r = diag(K − Q):
 | PowerEP | αr | −(1 − α)/2α Σ log(1 + απₙrₙ) | k** |
 | FITC | r | | k** |
 
+(PITC and PIC keep blocks of K − Q: :mod:`errorband.approximations.blocks`.)
+
 π is the precision of the noise. DTC and SoR share mean and evidence; PowerEP goes from VFE (α → 0) to FITC (α = 1).
 (Quiñonero-Candela & Rasmussen 2005; Titsias 2009; Bui, Yan & Turner 2017.)
 """
@@ -56,6 +58,9 @@ class Inducing(Approximation):
 
     bound: ClassVar[bool] = False
     """Whether the evidence has a term for the share of r that is not on the diagonal."""
+
+    blocks: ClassVar[bool] = False
+    """Whether more than the diagonal of what is left out is kept."""
 
     opens: ClassVar[bool] = True
     """Whether the prior variance at new inputs is that of the kernel, so that bands open away from Z."""

@@ -30,7 +30,7 @@ def place(init: str, n_inducing: int, kernel: Kernel, X: np.ndarray, random_stat
         return rows[_pivots(rows, n_inducing, kernel)]
     # Means of labels are not labels.
     if init == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
-        return _cluster_centres(sample, n_inducing, rng)
+        return cluster_centres(sample, n_inducing, rng)
     return rows[rng.choice(len(rows), n_inducing, replace=False)]
 
 
@@ -48,7 +48,7 @@ def choose_rows(how: str, n_rows: int, kernel: Kernel, X: np.ndarray, random_sta
         from sklearn.metrics import pairwise_distances_argmin
 
         sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
-        centres = _cluster_centres(X[sample], min(n_rows, len(np.unique(X[sample], axis=0))), rng)
+        centres = cluster_centres(X[sample], min(n_rows, len(np.unique(X[sample], axis=0))), rng)
         chosen = np.unique(pairwise_distances_argmin(centres, X))
     elif how == "pivoted":
         sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
@@ -57,7 +57,8 @@ def choose_rows(how: str, n_rows: int, kernel: Kernel, X: np.ndarray, random_sta
     return np.sort(np.concatenate([chosen, rest]))
 
 
-def _cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+def cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    """Centres by k-means."""
     from sklearn.cluster import KMeans  # takes a while to import
 
     return KMeans(n_clusters, n_init=1, max_iter=30, random_state=rng).fit(X).cluster_centers_  # pyright: ignore[reportArgumentType]

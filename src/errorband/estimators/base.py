@@ -15,7 +15,7 @@ from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, TrainingData
+from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, SparseBlocks, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Gaussian, Likelihood
@@ -210,7 +210,7 @@ class GaussianProcess(BaseEstimator):
         EP is the more accurate rule, and needs no curvature; where the likelihood is not log-concave its fixed point is
         hard to find at some hyperparameters, and for several latents its integrals are costly: Laplace is quicker.
         """
-        closed_form = next((rule for rule in (ExactInference(), Sparse()) if rule.applies(model)), None)
+        closed_form = next((rule for rule in (ExactInference(), Sparse(), SparseBlocks()) if rule.applies(model)), None)
         if closed_form is not None:
             return closed_form
         likelihood = model.likelihood

@@ -6,7 +6,8 @@ from errorband.inference.exact import Exact
 from errorband.inference.kl import KL
 from errorband.inference.laplace import Laplace
 from errorband.inference.sparse import Sparse
+from errorband.inference.sparse_blocks import SparseBlocks
 
-INFERENCES: dict[str, type[Inference]] = {cls.__name__: cls for cls in (Exact, Sparse, Laplace, EP, KL)}
+INFERENCES: dict[str, type[Inference]] = {cls.__name__: cls for cls in (Exact, Sparse, SparseBlocks, Laplace, EP, KL)}
 
 __all__ = [*INFERENCES, "INFERENCES", "Inference", "Status", "TrainingData"]

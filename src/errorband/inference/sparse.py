@@ -1,7 +1,7 @@
 """Gaussian likelihood with inducing points: evidence and all derivatives in two passes over the data, in chunks."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -52,17 +52,22 @@ class Sparse(Inference):
     B; the second makes (3), a chunk of rows at a time, and pulls it back through the kernel. Memory is O(chunk·M + M²).
     """
 
+    partners: ClassVar[str] = "FITC or VFE"
+
     def applies(self, model: Model) -> bool:
         """Whether likelihood and approximation are those of this rule."""
-        return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, Inducing)
+        approximation = model.approximation
+        return (
+            isinstance(model.likelihood, Gaussian) and isinstance(approximation, Inducing) and not approximation.blocks
+        )
 
     def supports(self, model, data):
         """Gaussian likelihood, inducing points."""
         if not self.applies(model):
             likelihood, approximation = type(model.likelihood).__name__, type(model.approximation).__name__
             return (
-                "Sparse inference needs a Gaussian likelihood and an approximation with inducing points, such as FITC "
-                f"or VFE, not {likelihood} with {approximation}; leave inference='auto'."
+                f"{type(self).__name__} inference needs a Gaussian likelihood and an approximation with inducing "
+                f"points, such as {self.partners}, not {likelihood} with {approximation}; leave inference='auto'."
             )
         if data.weights is not None:
             return "Sparse inference has no weights per row; give each row's noise_variance instead."
@@ -117,10 +122,10 @@ class Sparse(Inference):
             X = pad_rows(data.X[part], f.chunk)
             r_bar = np.concatenate([r_part, np.zeros(f.chunk - len(E))])
             g_bar = np.concatenate([g_part, np.zeros(f.chunk - len(E))])
-            bar = _add(bar, _pull_blocks(functions, Z, X, K_bar, r_bar, g_bar))
+            bar = add(bar, _pull_blocks(functions, Z, X, K_bar, r_bar, g_bar))
             g[part], S_bar[part] = g_part, S_part
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + rest * f.precision - 2.0 * alpha * spread
-        bar = _add(bar, _pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
+        bar = add(bar, pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
         value = -0.5 * fit + f.bound * left_out(alpha, f.r / f.noise)
         noise_bar = np.sum(S_bar) + 0.5 * rest * np.sum(f.r * f.E / f.noise)
@@ -196,7 +201,7 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
     noise = np.full(n, float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
     if data.noise_variance is not None:
         noise += data.noise_variance
-    K_uu = np.array(_factor_covariance(kernel, approximation.inducing_inputs))
+    K_uu = np.array(factor_covariance(kernel, approximation.inducing_inputs))
     uu = linalg.cholesky(K_uu, overwrite=True)
     if uu.jitter > 0:
         raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
@@ -253,13 +258,15 @@ def chunk_rows(n: int, M: int) -> int:
     return padded_size(-(-n // chunks))
 
 
-def _add(a: Any, b: Any) -> Any:
+def add(a: Any, b: Any) -> Any:
+    """Sum of two pytrees, as NumPy; the first may be None."""
     b = jax.tree.map(np.asarray, b)
     return b if a is None else jax.tree.map(np.add, a, b)
 
 
 @jax.jit
-def _factor_covariance(kernel: Kernel, Z: Any) -> Any:
+def factor_covariance(kernel: Kernel, Z: Any) -> Any:
+    """K_uu."""
     return linalg.regularised(kernel.gram(Z, Z))
 
 
@@ -277,16 +284,16 @@ def _pull_blocks(functions: tuple[Kernel, Mean], Z: Any, X: Any, K_bar: Any, dia
         of_kernel = jnp.vdot(K_bar, kernel.gram(X, Z)) + jnp.vdot(diagonal_bar, kernel.gram_diag(X))
         return of_kernel + jnp.vdot(mean_bar, mean.evaluate(X))
 
-    return _gradient(inner, functions, Z)
+    return gradient(inner, functions, Z)
 
 
 @jax.jit
-def _pull_factor(functions: tuple[Kernel, Mean], Z: Any, bar: Any) -> Any:
-    """The same, from those in K_uu."""
-    return _gradient(lambda f, z: jnp.vdot(bar, linalg.regularised(f[0].gram(z, z))), functions, Z)
+def pull_factor(functions: tuple[Kernel, Mean], Z: Any, bar: Any) -> Any:
+    """Derivatives in kernel, mean and Z, from those in K_uu."""
+    return gradient(lambda f, z: jnp.vdot(bar, linalg.regularised(f[0].gram(z, z))), functions, Z)
 
 
-def _gradient(function: Any, functions: Any, Z: Any) -> tuple[Any, Any]:
+def gradient(function: Any, functions: Any, Z: Any) -> tuple[Any, Any]:
     """∂ function(functions, Z); zero for numbers that cannot be differentiated, such as a kernel's table of edges."""
     moving, still = eqx.partition(functions, eqx.is_inexact_array)
     bar, Z_bar = jax.grad(lambda m, z: function(eqx.combine(m, still), z), argnums=(0, 1))(moving, Z)

@@ -1,0 +1,175 @@
+"""Gaussian likelihood with inducing points and blocks."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband import linalg
+from errorband.approximations import PIC, PITC
+from errorband.inference.base import Evaluation, Status, TrainingData
+from errorband.inference.sites import SiteAdjoint
+from errorband.inference.sparse import InducingPrior, Sparse, add, factor_covariance, gradient, pull_factor
+from errorband.kernels import Kernel
+from errorband.likelihoods import Gaussian
+from errorband.means import Mean
+from errorband.model import Model, PriorAtData
+from errorband.numerics import in_double_precision, pad_rows, padded_size
+from errorband.parameters import replace_values
+from errorband.posterior import PICPosterior, SitePosterior
+from errorband.predictive import GaussianPredictive
+from errorband.structures.low_rank import LowRankPredictor
+
+
+class SparseBlocks(Sparse):
+    """Exact inference under the prior of PITC and PIC, for Gaussian noise.
+
+    As :class:`Sparse` for FITC, with S block diagonal, S_b = (K − Q)_bb + σ²I, in place of diagonal:
+
+        log Z = −½ [Σ log|S_b| + log|B| + tᵀg + N log 2π],    B = I + VᵀS⁻¹V,  γ = B⁻¹VᵀS⁻¹t,  g = S⁻¹(t − Vγ),
+        S̄_b = ½(g_b g_bᵀ − S_b⁻¹ + S_b⁻¹V_b B⁻¹ V_bᵀS_b⁻¹),    V̄ = gγᵀ − S⁻¹VB⁻¹ − 2S̄V.
+
+    (Quiñonero-Candela & Rasmussen 2005, §7.) Memory is O(N(M + block)).
+    """
+
+    partners: ClassVar[str] = "PITC or PIC"
+
+    def applies(self, model: Model) -> bool:
+        """Whether likelihood and approximation are those of this rule."""
+        return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, PITC)
+
+    @in_double_precision
+    def evaluate(self, prior, data, basis, state=None):
+        """Two passes over the blocks."""
+        f = _factorise(prior, data)
+        M = len(f.gamma)
+        inverse = linalg.full_inverse(f.chol)
+        L_inverse = linalg.solve_lower(f.factor, np.eye(M))
+        held: Any = prior.structure
+        functions, Z, bar = (held.kernel, prior.mean), held.approximation.inducing_inputs, None
+        spread, quadratic, log_det, noise_bar = np.zeros((M, M)), 0.0, f.chol.log_det, 0.0
+        for b in f.blocks:
+            g = b.weights
+            S_bar = 0.5 * (np.outer(g, g) - linalg.full_inverse(b.chol) + b.solved @ inverse @ b.solved.T)
+            V_bar = np.outer(g, f.gamma) - b.solved @ inverse - 2.0 * S_bar @ b.V
+            spread += b.V.T @ S_bar @ b.V
+            quadratic += b.residual @ g
+            log_det += b.chol.log_det
+            noise_bar += np.trace(S_bar)
+            padding = (0, len(b.padded) - len(g))
+            bars = np.pad(V_bar @ L_inverse, (padding, (0, 0))), np.pad(S_bar, padding), np.pad(g, padding)
+            bar = add(bar, _pull_block(functions, Z, b.padded, *bars))
+        gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse - 2.0 * spread
+        bar = add(bar, pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
+        (kernel_bar, mean_bar), Z_bar = bar
+        adjoint = PriorAtData(
+            InducingPrior(kernel_bar, replace_values(held.approximation, {("inducing_inputs",): Z_bar})),  # pyright: ignore[reportArgumentType]
+            replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
+            mean_bar,
+        )
+        value = -0.5 * (log_det + quadratic + len(data.y) * np.log(2 * np.pi))
+        return Evaluation(float(value), SiteAdjoint(adjoint), None, Status(True, 0, "In closed form."))
+
+    @in_double_precision
+    def posterior(self, model, prior, data, basis, state=None):
+        """Inducing points only, or, for PIC, the blocks with them."""
+        f = _factorise(prior, data)
+        spread = np.ascontiguousarray(linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma))))
+        if not isinstance(model.approximation, PIC):
+            return SitePosterior(
+                kernel=model.kernel,
+                mean=model.mean,
+                approximation=model.approximation,
+                n_latents=1,
+                X=model.approximation.anchors(data.X),
+                predictor=LowRankPredictor(f.gamma[None], spread),  # pyright: ignore[reportArgumentType]
+                jitter=0.0,
+            )
+        return PICPosterior(
+            kernel=model.kernel,
+            mean=model.mean,
+            approximation=model.approximation,
+            factor=f.factor,
+            gamma=f.gamma,
+            inverse=spread,
+            labels=tuple(b.label for b in f.blocks),
+            X=tuple(b.X for b in f.blocks),
+            weights=tuple(b.weights for b in f.blocks),
+            factors=tuple(b.chol.factor for b in f.blocks),
+            jitter=0.0,
+        )
+
+    @in_double_precision
+    def leave_one_out(self, prior, data, basis):
+        """In closed form, inducing inputs and blocks held: mean y − g/w and variance 1/w, w = diag(S + VVᵀ)⁻¹."""
+        f = _factorise(prior, data)
+        inverse = linalg.full_inverse(f.chol)
+        means, variances = np.empty(len(data.y)), np.empty(len(data.y))
+        for b in f.blocks:
+            w = np.diagonal(linalg.full_inverse(b.chol)) - np.einsum("nm,mk,nk->n", b.solved, inverse, b.solved)
+            means[b.rows], variances[b.rows] = data.y[b.rows] - b.weights / w, 1.0 / w
+        return GaussianPredictive(means, np.sqrt(variances))
+
+
+class _Block(NamedTuple):
+    label: int
+    rows: np.ndarray
+    X: np.ndarray
+    padded: np.ndarray
+    residual: np.ndarray  # t
+    V: np.ndarray
+    chol: linalg.Cholesky  # of S_b
+    solved: np.ndarray  # S_b⁻¹V_b
+    weights: np.ndarray  # g
+
+
+class _Factors(NamedTuple):
+    blocks: list[_Block]
+    factor: np.ndarray  # L
+    chol: linalg.Cholesky  # of B
+    gamma: np.ndarray
+
+
+def _factorise(prior: PriorAtData, data: TrainingData) -> _Factors:
+    structure: Any = prior.structure
+    kernel, approximation = structure.kernel, structure.approximation
+    Z = approximation.inducing_inputs
+    noise = np.full(len(data.y), float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
+    if data.noise_variance is not None:
+        noise += data.noise_variance
+    factor = linalg.cholesky(np.array(factor_covariance(kernel, Z)), overwrite=True).factor
+    labels = approximation.labels(data.X)
+    B, right, blocks = np.eye(len(Z)), np.zeros(len(Z)), []
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        n, X = len(rows), data.X[rows]
+        padded = pad_rows(X, padded_size(n))
+        K_fu, K, m = (np.asarray(a) for a in _block(kernel, prior.mean, Z, padded))
+        V = linalg.solve_lower_rows(factor, K_fu[:n])
+        chol = linalg.cholesky(K[:n, :n] - V @ V.T + np.diag(noise[rows]))
+        solved, residual = linalg.solve_cholesky(chol.factor, V), data.y[rows] - m[:n]
+        B += V.T @ solved
+        right += solved.T @ residual
+        blocks.append(_Block(int(label), rows, X, padded, residual, V, chol, solved, residual))
+    chol = linalg.cholesky(B)
+    gamma = linalg.solve_cholesky(chol.factor, right)
+    blocks = [b._replace(weights=linalg.solve_cholesky(b.chol.factor, b.residual) - b.solved @ gamma) for b in blocks]
+    return _Factors(blocks, factor, chol, gamma)
+
+
+@jax.jit
+def _block(kernel: Kernel, mean: Mean, Z: Any, X: Any) -> tuple[Any, Any, Any]:
+    return kernel.gram(X, Z), kernel.gram(X, X), mean.evaluate(X)
+
+
+@jax.jit
+def _pull_block(functions: tuple[Kernel, Mean], Z: Any, X: Any, K_fu_bar: Any, K_bar: Any, mean_bar: Any) -> Any:
+    """Derivatives in kernel, mean and Z, from those in K_fu, K_bb and m(X)."""
+
+    def inner(functions, Z):
+        kernel, mean = functions
+        of_kernel = jnp.vdot(K_fu_bar, kernel.gram(X, Z)) + jnp.vdot(K_bar, kernel.gram(X, X))
+        return of_kernel + jnp.vdot(mean_bar, mean.evaluate(X))
+
+    return gradient(inner, functions, Z)

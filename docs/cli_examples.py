@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_wine
 
 PAGE = Path(__file__).with_name("cli.md")
 SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "TERM": "dumb"}
@@ -71,6 +72,19 @@ wide. The baselines have one band for all rows, from their errors on rows they d
         ["errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30"],
     ),
     (
+        "Classes",
+        """A target of words, of yes and no, or of two whole numbers is a class; other whole numbers are classes with
+`--task classification`. `fit` then learns a `GPClassifier` and judges its probabilities, `predict` writes the most
+probable class and the probability of each, and `compare` puts the smallest log loss first. The report shows confusion,
+reliability, errors against rejections, and the training rows whose class the other rows did not expect. The table is
+scikit-learn's wine table, with semicolons.""",
+        [
+            "errorband fit wine.csv --target grape --output wine.eb --report wine.html",
+            "errorband predict wine.eb bottles.csv --id bottle",
+            "errorband compare wine.csv --target grape --folds 3 --time-budget 60",
+        ],
+    ),
+    (
         "Demo",
         "`demo` needs no data and no network: two small fits, a picture of a band, then `fit` and `predict` on a\n"
         "table of scikit-learn, with all files in one folder.",
@@ -93,7 +107,7 @@ CODES = """| exit code | meaning |
 |---|---|
 | 0 | All is well. A search that stopped early, by Ctrl-C or for lack of time, is a warning. |
 | 1 | Something unexpected; run again with `--debug` and report it. |
-| 2 | The command was called in a wrong way: an unknown option, no such folder, a task not supported yet. |
+| 2 | The command was called in a wrong way: an unknown option, no such folder, a model that does not exist. |
 | 3 | The table cannot be used as it is. |
 | 4 | The model file cannot be read. |
 | 5 | The model cannot be fitted to these numbers. |
@@ -107,7 +121,7 @@ OUTRO = """## Shell completion
 
 
 def write_tables(folder: Path) -> None:
-    """A made-up table of houses: numbers, words and dates."""
+    """A made-up table of houses (numbers, words and dates), and one of wines."""
     rng = np.random.default_rng(0)
     n = 160
     rooms, area = rng.integers(1, 7, n), rng.normal(90, 25, n).clip(30)
@@ -127,6 +141,12 @@ def write_tables(folder: Path) -> None:
     )
     frame.iloc[:150].to_csv(folder / "houses.csv", index=False)
     frame.iloc[150:154].drop(columns="price").to_csv(folder / "new.csv", index=False)
+    wine = load_wine(as_frame=True)["frame"].sample(frac=1, random_state=0)
+    grape = wine["target"].map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
+    wine = wine[["alcohol", "malic_acid", "flavanoids", "hue", "proline"]].assign(grape=grape)
+    wine.iloc[4:].to_csv(folder / "wine.csv", index=False, sep=";")
+    bottles = wine.iloc[:4].drop(columns="grape")
+    bottles.assign(bottle=["B1", "B2", "B3", "B4"]).to_csv(folder / "bottles.csv", index=False)
 
 
 def run(command: str, folder: Path) -> str:

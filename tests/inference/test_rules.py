@@ -270,7 +270,7 @@ def test_gpml_figures(case, data):
     assert_allclose(cov[:, 0, 0], expected["fs2"], rtol=10 * tolerance)
 
 
-# --------------------------------------------------------------------------------------------- where sweeps do not settle
+# ------------------------------------------------------------------------------------------ where sweeps do not settle
 def clustered_outliers(size):
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-3, 3, (24, 1)), axis=0)

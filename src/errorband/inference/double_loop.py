@@ -34,7 +34,9 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
     sites, marginals = start, _marginals(prior, start)
     swift = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
     tolerance, residual = rule.tolerance, np.inf
-    for n in range(1, MAX_OUTER + 1):
+    n = 0
+    while n < MAX_OUTER:
+        n += 1
         sites, before = _inner(rule, prior, data, marginals, sites), residual
         residual = float(_residual(rule, prior, data, sites))
         if residual < tolerance or residual == before or np.isnan(residual):
@@ -125,7 +127,7 @@ def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Si
         shift, precision = np.zeros((len(rows), L)), np.zeros((len(rows), L, L))
         shift[rows] = x[:, :L] + np.einsum("nij,nj->ni", blocks, mean)
         precision[rows] = blocks
-        return Sites(shift, precision)
+        return Sites(jnp.asarray(shift), jnp.asarray(precision))
 
     first = pack(start)
     best = (np.inf, first, np.zeros_like(first))  # value, place, gradient
@@ -136,7 +138,7 @@ def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Si
         if not np.isfinite(value):
             # Beyond the domain: as much too high as the slope promised to go down, so that the line search takes a
             # quarter of the step. A huge value would make it stop.
-            return best[0] + abs(best[2] @ (x - best[1])), -best[2]
+            return best[0] + abs(float(best[2] @ (x - best[1]))), -best[2]
         shift_bar, precision_bar = shift_bar[rows], precision_bar[rows]
         outer = shift_bar[:, :, None] * mean[:, None, :]
         precision_bar = precision_bar + 0.5 * (outer + np.swapaxes(outer, 1, 2))

@@ -38,6 +38,11 @@ def split_inducing_inputs(theta: Array, d: int) -> tuple[Array, Array]:
     return theta[: d + 2], theta[d + 2 :].reshape(-1, d)
 
 
+def labels(y: Array) -> Array:
+    """Two classes, -1 and 1, of equal size."""
+    return np.where(y > np.median(y), 1.0, -1.0)
+
+
 def start(d: int) -> Array:
     """Where every optimiser begins: unit length-scales and variance, noise variance 0.1."""
     return np.log(np.concatenate([np.ones(d), [1.0, 0.1]]))

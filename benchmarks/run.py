@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--first-size", type=int, default=500, help="N (first-use)")
     p.add_argument("--sparse-size", type=int, default=10_000, help="N (sparse)")
     p.add_argument("--inducing", type=int, default=500, help="number of inducing inputs M (sparse)")
+    p.add_argument("--class-size", type=int, default=1000, help="N (classification)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--output", type=Path, help="the page; by default docs/benchmarks/SUITE.md")
     return p

@@ -163,11 +163,36 @@ def sparse(options: argparse.Namespace) -> Result:
     return raw, "\n".join(body)
 
 
+def classification(options: argparse.Namespace) -> Result:
+    """One evaluation of the evidence of two classes and its gradient, to convergence from a cold start."""
+    n, d, seed = options.class_size, options.inputs, options.seed
+    raw: dict[str, Any] = {"models": {}}
+    body: list[str] = []
+    for kind in ("probit-ep", "probit-laplace", "logit-laplace"):
+        print(kind, flush=True)
+        with Team(options.peers) as team:
+            answers = {p: team.ask(p, kind, N=n, D=d, seed=seed) for p in options.peers}
+            seconds = _interleaved(team, options.rounds, options.seconds)
+            raw["versions"] = raw.get("versions", {}) | team.versions
+        raw["models"][kind] = {"evidence": {p: a and a["evidence"] for p, a in answers.items()}, "seconds": seconds}
+        ours = statistics.median(seconds[OURS]) if seconds.get(OURS) else math.nan
+        rows = []
+        for peer in options.peers:
+            if answers[peer] and (times := seconds.get(peer)):
+                middle, spread = statistics.median(times), f"{1e3 * min(times):.0f} .. {1e3 * max(times):.0f}"
+                evidence = f"{answers[peer]['evidence']:.3f}"
+                rows.append([label(peer), evidence, f"{1e3 * middle:.0f}", spread, f"{middle / ours:.2f}"])
+        header = ["library", "log evidence", "median (ms)", "min .. max (ms)", f"× {OURS}"]
+        body += [f"## {kind}, N = {n}, D = {d}", "", _table(header, rows), ""]
+    return raw, "\n".join(body)
+
+
 SUITES: dict[str, Callable[[argparse.Namespace], Result]] = {
     "exact": exact,
     "exact-fit": exact_fit,
     "first-use": first_use,
     "sparse": sparse,
+    "classification": classification,
 }
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from errorband import GPRegressor
+from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.optimise import LBFGS
 from peers.base import Model, Record
-from problems import Array, split, split_inducing_inputs
+from problems import Array, labels, split, split_inducing_inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,4 +75,37 @@ class IndependentGP(VariationalGP):
     approximation = FITC
 
 
-MODELS = {"exact": ExactGP, "vfe": VariationalGP, "fitc": IndependentGP}
+class ProbitEP(Model):
+    """`GPClassifier`; every evaluation begins without sites."""
+
+    packages = ("errorband", "jax", "jaxlib", "equinox")
+    likelihood, rule = "probit", "ep"
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, _ = split(theta)
+        kernel = SquaredExponential(lengthscale=lengthscale, variance=variance)
+        gp = GPClassifier(kernel, likelihood=self.likelihood, inference=self.rule, normalize=False)
+        self.objective = gp.objective(X, labels(y))
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        self.objective.state = None
+        return self.objective.value_and_gradient(theta[:-1])
+
+
+class ProbitLaplace(ProbitEP):
+    rule = "laplace"
+
+
+class LogitLaplace(ProbitLaplace):
+    likelihood = "logit"
+
+
+MODELS = {
+    "exact": ExactGP,
+    "vfe": VariationalGP,
+    "fitc": IndependentGP,
+    "probit-ep": ProbitEP,
+    "probit-laplace": ProbitLaplace,
+    "logit-laplace": LogitLaplace,
+}

@@ -13,7 +13,7 @@ import gpboost
 import numpy as np
 
 from peers.base import Model, Record
-from problems import Array, split
+from problems import Array, labels, split
 
 STEP = 1e-5
 
@@ -88,4 +88,33 @@ class ExactGP(Model):
         return prediction["mu"], prediction["var"]
 
 
-MODELS = {"exact": ExactGP}
+class ProbitLaplace(Model):
+    """A probit likelihood is integrated by Laplace's approximation; the gradient stays inside the library."""
+
+    packages = ("gpboost",)
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        self.classes = 0.5 * (labels(y) + 1.0)
+        self.gp = gpboost.GPModel(gp_coords=X, cov_function="gaussian_ard", likelihood=self.likelihood)
+
+    likelihood = "bernoulli_probit"
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        value = -self.gp.neg_log_likelihood(cov_pars=theirs(theta)[1:], y=self.classes)
+        return value, np.full(theta.size - 1, np.nan)
+
+    def seconds(self, theta: Array) -> float:
+        params = {"init_cov_pars": theirs(theta)[1:], "optimizer_cov": "lbfgs", "maxit": 1, "lr_cov": STEP}
+        begin = time.perf_counter()
+        self.gp.fit(self.classes, params=params | {"delta_rel_conv": 1e-300})
+        return (time.perf_counter() - begin) / 2.0
+
+
+class LogitLaplace(ProbitLaplace):
+    """The same with a logistic link."""
+
+    likelihood = "bernoulli_logit"
+
+
+MODELS = {"exact": ExactGP, "probit-laplace": ProbitLaplace, "logit-laplace": LogitLaplace}

@@ -6,7 +6,7 @@ import GPy
 import numpy as np
 
 from peers.base import Model, Record
-from problems import Array, split, split_inducing_inputs
+from problems import Array, labels, split, split_inducing_inputs
 
 
 class Recorded(GPy.models.GPRegression):
@@ -81,4 +81,42 @@ class IndependentGP(VariationalGP):
         self.gp.inference_method = GPy.inference.latent_function_inference.FITC()
 
 
-MODELS = {"exact": ExactGP, "vfe": VariationalGP, "fitc": IndependentGP}
+class ProbitEP(Model):
+    """`core.GP` with a Bernoulli likelihood; EP begins anew at every evaluation."""
+
+    packages = ("gpy", "paramz")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, _ = split(theta)
+        kernel = GPy.kern.RBF(X.shape[1], variance=variance, lengthscale=lengthscale, ARD=True)
+        likelihood = GPy.likelihoods.Bernoulli()
+        classes = 0.5 * (labels(y)[:, None] + 1.0)
+        self.gp = GPy.core.GP(X, classes, kernel=kernel, likelihood=likelihood, inference_method=self.inference())
+
+    @staticmethod
+    def inference() -> object:
+        return GPy.inference.latent_function_inference.EP(always_reset=True)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        lengthscale, variance, _ = split(theta)
+        self.gp[:] = np.concatenate([[variance], lengthscale])
+        gradient = self.gp.gradient * self.gp.param_array
+        return float(np.squeeze(self.gp.log_likelihood())), np.append(gradient[1:], gradient[0])
+
+
+class ProbitLaplace(ProbitEP):
+    """The same by Laplace's approximation."""
+
+    @staticmethod
+    def inference() -> object:
+        return GPy.inference.latent_function_inference.Laplace()
+
+
+MODELS = {
+    "exact": ExactGP,
+    "vfe": VariationalGP,
+    "fitc": IndependentGP,
+    "probit-ep": ProbitEP,
+    "probit-laplace": ProbitLaplace,
+}

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from peers.base import Model, Record
-from problems import Array, split
+from problems import Array, labels, split
 
 
 def ours(theirs: Array) -> Array:
@@ -61,4 +61,21 @@ class ExactGP(Model):
         return mean, deviation**2  # the white kernel puts the noise in
 
 
-MODELS = {"exact": ExactGP}
+class LogitLaplace(Model):
+    """`GaussianProcessClassifier`: Laplace's approximation and a logistic link only."""
+
+    packages = ("scikit-learn",)
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, _ = split(theta)
+        kernel = ConstantKernel(variance) * RBF(lengthscale)
+        self.gp = GaussianProcessClassifier(kernel, optimizer=None).fit(X, labels(y))
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        own = np.append(theta[-2], theta[:-2])
+        value, gradient = self.gp.log_marginal_likelihood(own, eval_gradient=True, clone_kernel=False)
+        return value, np.append(gradient[1:], gradient[0])
+
+
+MODELS = {"exact": ExactGP, "logit-laplace": LogitLaplace}

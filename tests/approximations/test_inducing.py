@@ -15,7 +15,7 @@ from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, Exact, PowerEP, SoR
 from errorband.inference import EP, sparse
 from errorband.inference.sparse import Sparse
-from errorband.kernels import Linear, Matern, Projection, SquaredExponential
+from errorband.kernels import Diffusion, Linear, Matern, Projection, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, StudentT
 from errorband.linalg import INDUCING_JITTER
 from errorband.numerics import double_precision
@@ -305,6 +305,28 @@ def test_constant_column(data):
     model = GPRegressor(approximation=VFE(6), random_state=0, optimizer=None).fit(X, y)
     assert np.all(np.isfinite(model.predict(X)))
     assert_allclose(model.approximation_.inducing_inputs[:, 2], 0.0)
+
+
+@pytest.mark.parametrize("init", ["kmeans", "pivoted"])
+def test_labels_are_taken_from_the_rows_and_not_learned(init):
+    ring = np.roll(np.eye(12), 1, axis=0) + np.roll(np.eye(12), -1, axis=0)
+    nodes = np.arange(36.0)[:, None] % 12
+    model = GPRegressor(Diffusion(ring), approximation=FITC(5, init=init), random_state=0)
+    objective = model.objective(nodes, np.sin(nodes[:, 0]))
+    Z = objective.model.approximation.inducing_inputs
+    assert Z.fixed
+    assert np.isin(Z.value, np.arange(12.0)).all()
+    assert len(objective.theta0) < 5
+
+
+@pytest.mark.filterwarnings("ignore:The search")
+@pytest.mark.parametrize("name", ["VFE", "FITC"])
+def test_targets_without_noise(name):
+    X = np.linspace(0, 10, 100)[:, None]
+    model = GPRegressor(approximation=FAMILY[name](20), random_state=0, optimizer=errorband.LBFGS(max_iter=40))
+    mean, std = model.fit(X, np.sin(X[:, 0])).predict(X, return_std=True)
+    assert_allclose(mean, np.sin(X[:, 0]), atol=1e-3)
+    assert std.max() < 1e-2
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,6 @@ def test_no_model_file_or_one_without_a_table(run, fitted, tmp_path):
         ("predict", "MODEL", "DATA", "--level", "1"),
         ("predict", "MODEL"),
         ("compare", "DATA", "--target", "progression", "--folds", "1"),
-        ("compare", "DATA", "--target", "clinic", "--ignore", "patient"),
     ],
 )
 def test_wrong_call(run, fitted, args):

@@ -20,13 +20,13 @@ from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET
 from errorband.objective import EvidenceObjective
 from errorband.parameters import POSITIVE, Parameter
-from errorband.priors import LogNormal
+from errorband.priors import HalfNormal
 
 LINKS = "probit", "logit"
 # Labels hardly tell a large latent variance from a larger one: where classes do not overlap the evidence rises with it
-# for ever, and Laplace's approximation, which is poor there, comes to say that nothing is known. Median 7: a standard
-# deviation of 2.7, from one class to the other with certainty.
-VARIANCE_PRIOR = LogNormal(2.0, 1.0)
+# for ever, and Laplace's approximation, which is poor there, comes to say that nothing is known. This prior holds it
+# back beyond a standard deviation of three or so, from one class to the other with certainty, and lets small ones be.
+VARIANCE_PRIOR = HalfNormal(10.0)
 ONE_VS_REST = "one_vs_rest"
 
 
@@ -43,7 +43,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     kernel : Kernel, optional
         Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
         Values given are where the search starts; values left out are chosen from the data. A variance left out also
-        has a prior, ``LogNormal(2, 1)``: labels say little about it.
+        has a prior, ``HalfNormal(10)``: labels say little about it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
     likelihood : {"probit", "logit"} or ClassLikelihood

@@ -263,17 +263,28 @@ def test_fitc_for_classes_agrees_with_gpml(rule, tolerance):
 
 # ---------------------------------------------------------------------------------------------- inputs of all kinds
 def test_starting_places(data):
-    X, y, _ = data
+    X, _, _ = data
     for init in ("kmeans", "random", "pivoted"):
-        ready = FITC(7, init=init).initialised(KERNEL, X, y, 0)
-        again = FITC(7, init=init).initialised(KERNEL, X, y, 0)
+        ready = FITC(7, init=init).initialised(KERNEL, X, random_state=0)
+        again = FITC(7, init=init).initialised(KERNEL, X, random_state=0)
         assert ready.inducing_inputs.shape == (7, 2)
         assert np.array_equal(ready.inducing_inputs, again.inducing_inputs)
-    first = FITC(1, init="pivoted").initialised(KERNEL, X, y, 0).inducing_inputs
-    second = FITC(2, init="pivoted").initialised(KERNEL, X, y, 0).inducing_inputs
+    first = FITC(1, init="pivoted").initialised(KERNEL, X, random_state=0).inducing_inputs
+    second = FITC(2, init="pivoted").initialised(KERNEL, X, random_state=0).inducing_inputs
     assert np.array_equal(first, second[:1])
     left = KERNEL.diag(X) - np.diagonal(q_matrix(KERNEL, first, X, X))
     assert_allclose(second[1], np.unique(X, axis=0)[np.argmax(left[np.lexsort(X.T[::-1])])])
+
+
+def test_every_class_gets_its_share_of_clusters(data):
+    X, _, _ = data
+    X = np.concatenate([X, 100 + X[:4]])  # the rare class, far away
+    classes = np.repeat([0.0, 1.0], [40, 4])
+    for n, expected in [(2, 1), (11, 1), (22, 2)]:
+        Z = FITC(n).initialised(KERNEL, X, classes, 0).inducing_inputs
+        assert len(Z) == n
+        assert np.sum(Z[:, 0] > 50) >= expected
+    assert len(FITC(1).initialised(KERNEL, X, classes, 0).inducing_inputs) == 1
 
 
 def test_more_points_than_rows_or_distinct_rows(data):

@@ -22,8 +22,13 @@ class Approximation(Printable):
     any_likelihood: ClassVar[bool] = True
     """Whether the structure is all there is to it, so that sites of any kind go with it. VFE has a term besides."""
 
-    def initialised(self, kernel: Kernel, X: np.ndarray, y: np.ndarray, random_state: Any = None) -> Self:
-        """Copy with every value set, those left at None from the data. On the host, once, before the search."""
+    def initialised(
+        self, kernel: Kernel, X: np.ndarray, classes: np.ndarray | None = None, random_state: Any = None
+    ) -> Self:
+        """Copy with every value set, those left at None from the data. On the host, once, before the search.
+
+        ``classes`` (n,) are the targets if these are classes, None if they are numbers.
+        """
         return self
 
     def rows(self, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray | None:

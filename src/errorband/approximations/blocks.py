@@ -49,8 +49,8 @@ class PITC(Inducing):
     def share(self) -> float:
         return 1.0
 
-    def initialised(self, kernel, X, y, random_state=None):
-        ready = super().initialised(kernel, X, y, random_state)
+    def initialised(self, kernel, X, classes=None, random_state=None):
+        ready = super().initialised(kernel, X, classes, random_state)
         if self.centres is not None:
             if self.centres.ndim != 2 or self.centres.shape[1] != X.shape[1] or len(self.centres) == 0:
                 raise ValueError(

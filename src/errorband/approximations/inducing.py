@@ -46,8 +46,9 @@ class Inducing(Approximation):
         Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
         reads as labels are never learned.
     init : {"kmeans", "random", "pivoted"}
-        Centres of clusters; rows at random; or, one after the other, the row of largest variance given those before
-        (pivoted Cholesky factorisation at the starting values of the kernel).
+        Centres of clusters, of each class in turn if targets are classes; rows at random; or, one after the other, the
+        row of largest variance given those before (pivoted Cholesky factorisation at the starting values of the
+        kernel).
     """
 
     n_inducing: int = eqx.field(default=200, static=True)
@@ -77,7 +78,7 @@ class Inducing(Approximation):
         """Share of r that is kept on the diagonal."""
         return 0.0
 
-    def initialised(self, kernel, X, y, random_state=None):
+    def initialised(self, kernel, X, classes=None, random_state=None):
         held = self.inducing_inputs
         given = held.value if isinstance(held, Parameter) else held
         if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != X.shape[1] or len(given) == 0):
@@ -85,7 +86,7 @@ class Inducing(Approximation):
                 f"inducing_inputs of {type(self).__name__} must be an array of shape (M, {X.shape[1]}), a row for each "
                 f"inducing input and a column for each input of X; got shape {np.shape(given)}."
             )
-        Z = place(self.init, self.n_inducing, kernel, X, random_state) if given is None else np.asarray(given)
+        Z = place(self.init, self.n_inducing, kernel, X, classes, random_state) if given is None else np.asarray(given)
         kernel.check(Z)
         ready = replace_values(self, {("inducing_inputs",): Z})
         if self.optimize_inputs and not np.any(kernel.raw_columns(X.shape[1])):
@@ -192,8 +193,9 @@ class FITC(Inducing):
         Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
         reads as labels are never learned.
     init : {"kmeans", "random", "pivoted"}
-        Centres of clusters; rows at random; or, one after the other, the row of largest variance given those before
-        (pivoted Cholesky factorisation at the starting values of the kernel).
+        Centres of clusters, of each class in turn if targets are classes; rows at random; or, one after the other, the
+        row of largest variance given those before (pivoted Cholesky factorisation at the starting values of the
+        kernel).
 
     Examples
     --------

@@ -16,11 +16,19 @@ PLACEMENTS = ("kmeans", "random", "pivoted")
 SAMPLE, SAMPLE_EACH = 5000, 20
 
 
-def place(init: str, n_inducing: int, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray:
+def place(
+    init: str,
+    n_inducing: int,
+    kernel: Kernel,
+    X: np.ndarray,
+    classes: np.ndarray | None = None,
+    random_state: Any = None,
+) -> np.ndarray:
     """Starting places of at most ``n_inducing`` inducing inputs: all distinct rows if there are no more than that."""
     rng = check_random_state(random_state)
     size = max(SAMPLE, SAMPLE_EACH * n_inducing)
-    sample = X if len(X) <= size else X[np.sort(rng.choice(len(X), size, replace=False))]
+    chosen = np.arange(len(X)) if len(X) <= size else np.sort(rng.choice(len(X), size, replace=False))
+    sample = X[chosen]
     rows = np.unique(sample, axis=0)
     if len(rows) <= n_inducing and len(sample) < len(X):
         rows = np.unique(X, axis=0)
@@ -30,7 +38,9 @@ def place(init: str, n_inducing: int, kernel: Kernel, X: np.ndarray, random_stat
         return rows[_pivots(rows, n_inducing, kernel)]
     # Means of labels are not labels.
     if init == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
-        return cluster_centres(sample, n_inducing, rng)
+        if classes is None:
+            return cluster_centres(sample, n_inducing, rng)
+        return _centres_of_each_class(sample, classes[chosen], n_inducing, rng)
     return rows[rng.choice(len(rows), n_inducing, replace=False)]
 
 
@@ -62,6 +72,18 @@ def cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) 
     from sklearn.cluster import KMeans  # takes a while to import
 
     return KMeans(n_clusters, n_init=1, max_iter=30, random_state=rng).fit(X).cluster_centers_  # pyright: ignore[reportArgumentType]
+
+
+def _centres_of_each_class(X: np.ndarray, classes: np.ndarray, n: int, rng: np.random.RandomState) -> np.ndarray:
+    """Clusters within each class, about as many as its share of the rows, and at least one if there are enough."""
+    found, sizes = np.unique(classes, return_counts=True)
+    if n < len(found):
+        return cluster_centres(X, n, rng)
+    numbers = 1 + np.floor((n - len(found)) * sizes / len(X)).astype(int)
+    numbers[np.argsort(-sizes)[: n - numbers.sum()]] += 1
+    groups = [X[classes == value] for value in found]
+    numbers = [min(k, len(np.unique(rows, axis=0))) for k, rows in zip(numbers, groups, strict=True)]
+    return np.concatenate([cluster_centres(rows, k, rng) for k, rows in zip(numbers, groups, strict=True)])
 
 
 @in_double_precision

@@ -18,7 +18,7 @@ from errorband.estimators.validation import check_columns_are_numeric, check_mag
 from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, SparseBlocks, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
-from errorband.likelihoods import Gaussian, Likelihood
+from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
 from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
@@ -114,7 +114,9 @@ class GaussianProcess(BaseEstimator):
             kernel,
             likelihood.initialised(data.y),
             mean.initialised(data.X, data.y if likelihood.location_scale else np.zeros(len(data.y))),
-            approximation.initialised(kernel, data.X, data.y, self.random_state),
+            approximation.initialised(
+                kernel, data.X, data.y if isinstance(likelihood, ClassLikelihood) else None, self.random_state
+            ),
         )
         parameters.check(model)
         return model

@@ -156,8 +156,7 @@ def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.nda
 
 def full_inverse(chol: Cholesky) -> np.ndarray:
     """A⁻¹ with both of its triangles."""
-    lower = np.tril(inverse_from_cholesky(chol.factor))
-    return lower + np.tril(lower, -1).T
+    return symmetric(inverse_from_cholesky(chol.factor))
 
 
 def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -> np.ndarray:
@@ -169,16 +168,22 @@ def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -
     return result
 
 
-def solve_lower_rows(factor: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows times L⁻ᵀ: L⁻¹ applied to each of the rows of a C-ordered array."""
+def solve_lower_rows(factor: np.ndarray, rows: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L⁻¹, or L⁻ᵀ, applied to each of the rows of a C-ordered array: rows times L⁻ᵀ, or L⁻¹."""
     with blas_threads(len(factor)):
-        return _trsm(1.0, factor, rows.T, lower=1).T
+        return _trsm(1.0, factor, rows.T, lower=1, trans_a=int(transposed)).T
 
 
 def add_gram(rows: np.ndarray, total: np.ndarray) -> np.ndarray:
     """Add rowsᵀ rows to the lower triangle of ``total`` (Fortran order), in place."""
     with blas_threads(len(total)):
         return _syrk(1.0, rows.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+
+
+def symmetric(lower: np.ndarray) -> np.ndarray:
+    """The matrix of which only the lower triangle is given."""
+    lower = np.tril(lower)
+    return lower + np.tril(lower, -1).T
 
 
 def solve_cholesky(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:

@@ -99,7 +99,7 @@ class Sparse(Inference):
         rest = f.bound * (1.0 - alpha)
         # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
         project = ((f.bound * np.eye(M) if alpha == 0 else 0.0) - inverse) @ L_inverse
-        spread = np.zeros((M, M))  # VᵀS̄V
+        spreads = [np.zeros((M, M), order="F") for _ in range(2)]  # VᵀS̄V, from rows with S̄ above and below zero
         g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
         held: Any = prior.structure
         functions, Z, bar = (held.kernel, prior.mean), held.approximation.inducing_inputs, None
@@ -116,14 +116,18 @@ class Sparse(Inference):
             np.multiply(E[:, None], Y, out=rows)
             rows += g_part[:, None] * beta
             if alpha > 0:
-                rows -= 2.0 * r_part[:, None] * (V @ L_inverse)
-                spread += V.T @ (S_part[:, None] * V)
+                rows -= 2.0 * r_part[:, None] * linalg.solve_lower_rows(f.factor, V, transposed=True)
+                scaled = np.sqrt(np.abs(S_part))[:, None] * V
+                spreads = [
+                    linalg.add_gram(scaled[i], s) for i, s in zip((S_part > 0, S_part < 0), spreads, strict=True)
+                ]
             K_bar[len(E) :] = 0.0
             X = pad_rows(data.X[part], f.chunk)
             r_bar = np.concatenate([r_part, np.zeros(f.chunk - len(E))])
             g_bar = np.concatenate([g_part, np.zeros(f.chunk - len(E))])
             bar = add(bar, _pull_blocks(functions, Z, X, K_bar, r_bar, g_bar))
             g[part], S_bar[part] = g_part, S_part
+        spread = linalg.symmetric(spreads[0] - spreads[1])
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + rest * f.precision - 2.0 * alpha * spread
         bar = add(bar, pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
@@ -231,7 +235,7 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
         if keep:
             keeping.append((part, K, V))
     kept.extend(keeping)
-    precision = np.tril(total) + np.tril(total, -1).T
+    precision = linalg.symmetric(total)
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
     return _FirstPass(
         blocks=blocks,

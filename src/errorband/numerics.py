@@ -93,6 +93,12 @@ def _configure_cache(settings: dict[str, Any]) -> None:
         compilation_cache.reset_cache()  # else JAX keeps the folder it opened first
 
 
+# XLA's pool of threads can come to a standstill, all of them waiting, on programs that are mapped over the data and
+# full of factorisations (seen with jaxlib 0.10.2 on two cores; others report it for other mapped programs). Such
+# programs run on one thread of XLA; the threads of LAPACK, where the time goes, are not touched.
+single_threaded_jit = functools.partial(jax.jit, compiler_options={"xla_cpu_multi_thread_eigen": False})
+
+
 def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a host function so that all JAX code under it runs in float64."""
 

@@ -16,6 +16,9 @@ import jax
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
+# Threads that JAX is given at least; more than our programs factorise matrices at the same time.
+POOL = 8
+
 # Chunked work keeps its temporary arrays below this many bytes.
 MEMORY_BUDGET = 256 * 2**20
 
@@ -23,8 +26,26 @@ MEMORY_BUDGET = 256 * 2**20
 @contextlib.contextmanager
 def double_precision() -> Iterator[None]:
     """Run JAX code in float64, with compiled code cached on disk, and leave the user's settings as they were."""
+    _start_backend()
     with jax.enable_x64(True), _compile_cache():
         yield
+
+
+@functools.cache
+def _start_backend() -> None:
+    """Let JAX start with enough threads, if it has not started yet.
+
+    JAX's factorisations hand parts of their work to the pool of threads that they themselves run on, and wait. When all
+    threads wait, a program that factorises several large matrices at once never ends: seen on two cores, where the pool
+    has two threads. The pool takes its size from NPROC, once.
+    """
+    if "NPROC" in os.environ or (os.cpu_count() or 1) >= POOL:
+        return
+    os.environ["NPROC"] = str(POOL)
+    try:
+        jax.devices()
+    finally:
+        del os.environ["NPROC"]
 
 
 def cache_directory() -> Path | None:

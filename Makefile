@@ -27,6 +27,8 @@ bench: $(STAMP)  ## speed against peers, each in its own environment; writes doc
 	$(BIN)/python benchmarks/run.py exact
 	$(BIN)/python benchmarks/run.py exact-fit
 	$(BIN)/python benchmarks/run.py first-use
+	$(BIN)/python benchmarks/run.py classification
+	$(BIN)/python benchmarks/run.py sparse
 
 docs: $(STAMP)  ## draw the gallery again
 	$(BIN)/python docs/gallery/make.py

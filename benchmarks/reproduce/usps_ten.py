@@ -26,8 +26,9 @@ def main() -> None:
     began, data = time.perf_counter(), load("usps_resampled", HOW)
     X, y = data["X_train"][: options.rows].astype(float), data["y_train"][: options.rows]
     kernel = SquaredExponential(np.exp(2.35), np.exp(2 * 2.6))
-    # The newton steps stop when the evidence is exact to 1e-6: the mode is found to 1e-5.
-    model = GPClassifier(kernel, inference=Laplace(tolerance=1e-5), optimizer=None, normalize=False).fit(X, y)
+    # Newton steps stop when the evidence is exact to 1e-6: the mode is found to 1e-5.
+    rule = Laplace(tolerance=1e-5)
+    model = GPClassifier(kernel, approximation="exact", inference=rule, optimizer=None, normalize=False).fit(X, y)
     fitted = time.perf_counter() - began
     p = model.predict_proba(data["X_test"].astype(float))
     truth = np.searchsorted(model.classes_, data["y_test"])

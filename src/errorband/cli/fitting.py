@@ -101,7 +101,7 @@ def approximation_named(name: str, inducing: int | None = None) -> Any:
         choices = ", ".join(dict.fromkeys(["auto", "exact", *known]))
         raise Problem(f"There is no model {name!r}, so choose one of {choices}.", ExitCode.USAGE)
     cls = known[name.lower()]
-    return cls() if inducing is None else cls(inducing)
+    return cls() if inducing is None else cls(inducing)  # pyright: ignore[reportCallIssue]
 
 
 def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[np.ndarray, np.ndarray]:

@@ -253,7 +253,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             name = type(self.likelihood_).__name__
             raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
         prior, data, basis = self._at_training_data()
-        mean, cov = self.inference_.cavities(prior, data, basis)
+        mean, cov = self.inference_.cavities(prior, data, basis)  # pyright: ignore[reportAttributeAccessIssue]
         return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])
 
 

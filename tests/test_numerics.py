@@ -1,5 +1,8 @@
 """Double precision and the compiled-code cache are ours for the time of a block, and only ours."""
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -206,3 +209,19 @@ def test_pad_rows_repeats_the_first_row(shape):
     np.testing.assert_array_equal(padded[:3], array)
     np.testing.assert_array_equal(padded[3:], array[[0, 0]])
     assert pad_rows(array, 3) is array
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_jax_starts_with_enough_threads():
+    """Else its factorisations can wait for each other for ever; asked in a new process, since it is settled once."""
+    code = (
+        "import os; from errorband.numerics import POOL, double_precision\n"
+        "import jax.numpy as jnp\n"
+        "with double_precision():\n"
+        "    jnp.linalg.cholesky(jnp.eye(3)).block_until_ready()\n"
+        "names = [open(f'/proc/self/task/{t}/comm').read() for t in os.listdir('/proc/self/task')]\n"
+        "print(sum('XLAEigen' in n for n in names) >= POOL, 'NPROC' in os.environ)"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.stdout.split() == ["True", "False"], done.stderr

@@ -16,8 +16,8 @@ import jax
 import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
-# Threads that JAX is given at least; more than our programs factorise matrices at the same time.
-POOL = 8
+# Threads that JAX is given at least: more than there are factorisations that a program can do at the same time.
+POOL = 16
 
 # Chunked work keeps its temporary arrays below this many bytes.
 MEMORY_BUDGET = 256 * 2**20
@@ -26,18 +26,18 @@ MEMORY_BUDGET = 256 * 2**20
 @contextlib.contextmanager
 def double_precision() -> Iterator[None]:
     """Run JAX code in float64, with compiled code cached on disk, and leave the user's settings as they were."""
-    _start_backend()
+    start_backend()
     with jax.enable_x64(True), _compile_cache():
         yield
 
 
 @functools.cache
-def _start_backend() -> None:
+def start_backend() -> None:
     """Let JAX start with enough threads, if it has not started yet.
 
-    JAX's factorisations hand parts of their work to the pool of threads that they themselves run on, and wait. When all
-    threads wait, a program that factorises several large matrices at once never ends: seen on two cores, where the pool
-    has two threads. The pool takes its size from NPROC, once.
+    JAX's factorisations and triangular solves hand parts of their work to the pool of threads that they themselves run
+    on, and wait. When all threads wait, the program never ends: seen with jaxlib 0.10.2 on two cores, where the pool
+    has two threads, for several large matrices or many small ones at once. The pool takes its size from NPROC, once.
     """
     if "NPROC" in os.environ or (os.cpu_count() or 1) >= POOL:
         return
@@ -112,12 +112,6 @@ def _configure_cache(settings: dict[str, Any]) -> None:
         jax.config.update(name, value)
     if settings:
         compilation_cache.reset_cache()  # else JAX keeps the folder it opened first
-
-
-# XLA's pool of threads can come to a standstill, all of them waiting, on programs that are mapped over the data and
-# full of factorisations (seen with jaxlib 0.10.2 on two cores; others report it for other mapped programs). Such
-# programs run on one thread of XLA; the threads of LAPACK, where the time goes, are not touched.
-single_threaded_jit = functools.partial(jax.jit, compiler_options={"xla_cpu_multi_thread_eigen": False})
 
 
 def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:

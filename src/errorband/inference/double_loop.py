@@ -10,7 +10,6 @@ import scipy.optimize
 from errorband.inference.ep import EP, phi, tilted_derivatives
 from errorband.inference.sites import Data, SiteRun, masked
 from errorband.model import PriorAtData
-from errorband.numerics import single_threaded_jit
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
 
@@ -54,22 +53,22 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
     return _finish(done, prior, data, sites, n)
 
 
-@single_threaded_jit
+@jax.jit
 def _polish(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
     return rule.run(prior, data, sites)
 
 
-@single_threaded_jit
+@jax.jit
 def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
     return rule.finish(prior, data, sites, jnp.asarray(sweeps))
 
 
-@single_threaded_jit
+@jax.jit
 def _residual(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> Any:
     return rule.look(prior, data, sites).residual
 
 
-@single_threaded_jit
+@jax.jit
 def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
     """Natural parameters of the marginals under these sites."""
     mean, cov = prior.structure.condition(sites).marginals()
@@ -77,7 +76,7 @@ def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
     return Sites(block_times(precision, mean), precision)
 
 
-@single_threaded_jit
+@jax.jit
 def _towards(rule: EP, now: Sites, target: Sites, sites: Sites) -> Sites:
     """For each datum the largest of the steps 1, ½, ¼, … from ``now`` to ``target`` that leaves a proper cavity."""
 
@@ -156,14 +155,14 @@ def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Si
     return unpack(best[1])
 
 
-@single_threaded_jit
+@jax.jit
 def _moments(marginals: Sites) -> tuple[Any, Any]:
     """Means and standard deviations, each (N, L)."""
     cov = _inverse(marginals.precision)
     return block_times(cov, marginals.shift), jnp.sqrt(jnp.diagonal(cov, axis1=1, axis2=2))
 
 
-@single_threaded_jit
+@jax.jit
 def _free_energy(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sites: Sites) -> tuple[Any, Any, Any]:
     """F and its derivatives in the sites: moments under prior · sites minus moments of the tilted distributions."""
     conditioned = prior.structure.condition(sites)

@@ -16,7 +16,7 @@ import numpy as np
 from errorband.inference.base import Evaluation, Inference, Status
 from errorband.likelihoods import Likelihood
 from errorband.model import PriorAtData
-from errorband.numerics import in_double_precision, single_threaded_jit
+from errorband.numerics import in_double_precision
 from errorband.posterior import SitePosterior
 from errorband.structures import Conditioned, Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
@@ -134,17 +134,17 @@ class SiteInference(Inference):
         return Data(y, np.arange(size) < n, weights)
 
 
-@single_threaded_jit
+@jax.jit
 def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
     return rule.run(prior, data, start)
 
 
-@single_threaded_jit
+@jax.jit
 def _predictor(prior: PriorAtData, sites: Sites) -> Any:
     return prior.structure.condition(sites).predictor()
 
 
-@single_threaded_jit
+@jax.jit
 def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any]:
     mean, cov, _ = cavity(*prior.structure.condition(sites).marginals(), sites)
     return prior.mean + mean, cov

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
-from errorband.numerics import double_precision, pad_rows, single_threaded_jit
+from errorband.numerics import double_precision, pad_rows
 from errorband.parameters import Printable, entries, replace_values
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
@@ -288,14 +288,14 @@ def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.nd
     return np.concatenate(out) if out else np.zeros(0)
 
 
-@single_threaded_jit
+@jax.jit
 def _log_tilted(likelihood: Likelihood, y: Any, mean: Any, cov: Any) -> Any:
     if likelihood.n_latents == 1:
         return jax.vmap(likelihood.log_tilted)(y, mean[:, 0], cov[:, 0, 0])
     return jax.vmap(likelihood.log_tilted)(y, mean, cov)
 
 
-@single_threaded_jit
+@jax.jit
 def _log_prob(likelihood: Likelihood, y: Any, f: Any) -> Any:
     return jax.vmap(likelihood.log_prob)(y, f[:, 0] if likelihood.n_latents == 1 else f)
 

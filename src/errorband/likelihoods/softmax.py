@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
-from errorband.numerics import single_threaded_jit
 from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
 
 
@@ -91,7 +90,7 @@ def _log_softmax(g: Any) -> Any:
     return -jax.nn.logsumexp(jnp.append(g, 0.0))
 
 
-@single_threaded_jit
+@jax.jit
 def _averaged_softmax(likelihood: Softmax, mean: Any, cov: Any) -> Any:
     points, _ = quasi_monte_carlo(likelihood.n_classes)
 

@@ -1,8 +1,10 @@
 """What can go wrong, as exit codes and single sentences. Nothing heavy is imported here."""
 
+import atexit
 import enum
 import functools
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -142,6 +144,8 @@ class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttribut
                 told = error.format_message().strip().rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
                 say_error(f"{told}, so see '{_asked_for_help(error)}'.")
             code = ExitCode.USAGE
+        # Nothing is left to be interrupted: what comes now is the interpreter's own end.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         sys.exit(int(code) if isinstance(code, int) else 0)
 
 

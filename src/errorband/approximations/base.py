@@ -67,3 +67,8 @@ class Approximation(Printable):
 def sum_of_products(bar: Any, values: Any) -> Any:
     """Inner product of two pytrees of the same structure."""
     return sum(jnp.vdot(b, v) for b, v in zip(jax.tree.leaves(bar), jax.tree.leaves(values), strict=True))
+
+
+def for_each_latent(array: Any, n_latents: int) -> Any:
+    """The array once for each latent function: they share the kernel."""
+    return jnp.broadcast_to(array[None], (n_latents, *array.shape))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from errorband.approximations.base import Approximation
+from errorband.approximations.base import Approximation, for_each_latent
 from errorband.structures import Dense
 
 BLOCK = 2**18  # entries of K recomputed at once for its derivatives: they fit the cache
@@ -13,7 +13,7 @@ class Exact(Approximation):
     """Keep the whole N × N covariance: O(N³) time and O(N²) memory."""
 
     def structure(self, kernel, X, n_latents):
-        return Dense(_for_each_latent(kernel.gram(X, X), n_latents))
+        return Dense(for_each_latent(kernel.gram(X, X), n_latents))
 
     def inner(self, kernel, X, n_latents, bar):
         """A block of rows of K at a time, recomputed in the backward pass: nothing of size N² is kept for it."""
@@ -32,9 +32,4 @@ class Exact(Approximation):
         return jax.lax.scan(block, 0.0, jnp.arange(-(-n // size)))[0]
 
     def cross(self, kernel, X, X_new, n_latents):
-        return _for_each_latent(kernel.gram(X_new, X), n_latents)
-
-
-def _for_each_latent(matrix, n_latents):
-    """Latent functions share the kernel."""
-    return jnp.broadcast_to(matrix[None], (n_latents, *matrix.shape))
+        return for_each_latent(kernel.gram(X_new, X), n_latents)

@@ -26,30 +26,14 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from errorband import linalg
-from errorband.approximations.base import Approximation
+from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
 from errorband.parameters import REAL, Parameter, hyperparameter, replace_values
 from errorband.structures import LowRank
 
 
 class Inducing(Approximation):
-    """Base of the family.
-
-    Parameters
-    ----------
-    n_inducing : int
-        How many inducing inputs. If the data have fewer distinct rows, every distinct row becomes one.
-    inducing_inputs : array (M, D), Parameter or None
-        Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
-        ``init``. Rows may repeat and may lie outside the data.
-    optimize_inputs : bool
-        Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
-        reads as labels are never learned.
-    init : {"kmeans", "random", "pivoted"}
-        Centres of clusters, of each class in turn if targets are classes; rows at random; or, one after the other, the
-        row of largest variance given those before (pivoted Cholesky factorisation at the starting values of the
-        kernel).
-    """
+    """Base of the family. Parameters are those of :class:`FITC`."""
 
     n_inducing: int = eqx.field(default=200, static=True)
     _: KW_ONLY
@@ -98,10 +82,10 @@ class Inducing(Approximation):
     def structure(self, kernel, X, n_latents):
         basis = self._whitened(kernel, X)
         left = jnp.maximum(kernel.gram_diag(X) - jnp.sum(basis**2, axis=1), 0.0)  # ≥ 0 but for rounding
-        return LowRank(diag=_for_each_latent(self.share * left, n_latents), basis=_for_each_latent(basis, n_latents))
+        return LowRank(diag=for_each_latent(self.share * left, n_latents), basis=for_each_latent(basis, n_latents))
 
     def cross(self, kernel, X, X_new, n_latents):
-        return _for_each_latent(self._whitened(kernel, X_new), n_latents)
+        return for_each_latent(self._whitened(kernel, X_new), n_latents)
 
     def anchors(self, X):
         return X[:0]
@@ -243,8 +227,3 @@ class PowerEP(Inducing):
     @property
     def share(self) -> float:
         return self.power
-
-
-def _for_each_latent(array, n_latents):
-    """Latent functions share the kernel."""
-    return jnp.broadcast_to(array[None], (n_latents, *array.shape))

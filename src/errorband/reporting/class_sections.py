@@ -10,6 +10,7 @@ from errorband.reporting.markup import Html, el
 from errorband.reporting.page import Plot, Section, table
 from errorband.reporting.scores import Comparison
 from errorband.reporting.sections import (
+    difference,
     drawn,
     findings_section,
     header,
@@ -80,13 +81,8 @@ def _metrics(c: ClassificationContent) -> Section:
 
 
 def _difference(k: Comparison) -> str:
-    say = {
-        "better": "the model's probabilities are sharper",
-        "worse": "the model's probabilities are less sharp",
-        "even": "these rows cannot tell the two apart",
-    }[k.verdict]
-    size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
-    return f"Its log loss is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
+    said = "the model's probabilities are sharper", "the model's probabilities are less sharp"
+    return difference(k, "log loss", *said)
 
 
 def _predictions(c: ClassificationContent) -> Section:

@@ -145,14 +145,15 @@ def _best(metric: Metric, values: list[float]) -> int | None:
     return int(np.nanargmin(values if metric.better == "low" else np.negative(values)))
 
 
-def _difference(k: Comparison) -> str:
-    say = {
-        "better": "the model is more accurate",
-        "worse": "the model is less accurate",
-        "even": "these rows cannot tell the two apart",
-    }[k.verdict]
+def difference(k: Comparison, figure: str, better: str, worse: str) -> str:
+    """How a baseline's figure compares, and what that says of the model."""
+    say = {"better": better, "worse": worse, "even": "these rows cannot tell the two apart"}[k.verdict]
     size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
-    return f"Its mean squared error is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
+    return f"Its {figure} is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
+
+
+def _difference(k: Comparison) -> str:
+    return difference(k, "mean squared error", "the model is more accurate", "the model is less accurate")
 
 
 def _predictions(c: RegressionContent) -> Section:

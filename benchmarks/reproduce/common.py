@@ -1,9 +1,13 @@
 """What the reproduction scripts share: data, pages and pictures."""
 
+import json
 import os
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +21,59 @@ def load(name: str, how: str) -> dict[str, np.ndarray]:
         sys.exit(f"Set ERRORBAND_DATA to a folder with {name}.npz. {how}")
     with np.load(Path(folder) / f"{name}.npz") as arrays:
         return dict(arrays)
+
+
+def results_folder() -> Path:
+    """Where results wait for a page: ``$ERRORBAND_RESULTS``, else a folder among the temporary files."""
+    folder = Path(os.environ.get("ERRORBAND_RESULTS") or Path(tempfile.gettempdir()) / "errorband-reproduce")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Results:
+    """Results of an experiment, kept piece by piece in a file: a run that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    seconds : float
+        No new piece is begun after this time.
+    """
+
+    def __init__(self, name: str, seconds: float = np.inf):
+        self.file = results_folder() / f"{name}.json"
+        self.pieces: dict[str, dict[str, Any]] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.deadline = time.perf_counter() + seconds
+
+    def once(self, key: str, compute: Callable[[], dict[str, Any]]) -> None:
+        """Compute a piece unless it is there or time is up."""
+        if key in self.pieces or time.perf_counter() > self.deadline:
+            return
+        began = time.perf_counter()
+        found = compute()
+        self.pieces[key] = found | {"seconds": time.perf_counter() - began}
+        whole = self.file.with_suffix(".part")
+        whole.write_text(json.dumps(self.pieces, indent=0))
+        whole.replace(self.file)
+        print(key, {k: round(v, 4) if isinstance(v, float) else v for k, v in self.pieces[key].items()}, flush=True)
+
+    def under(self, prefix: str) -> list[dict[str, Any]]:
+        """The pieces whose key begins so."""
+        return [piece for key, piece in self.pieces.items() if key.startswith(prefix)]
+
+    @property
+    def began(self) -> float:
+        """When the experiment would have begun, had it been run at once."""
+        return time.perf_counter() - sum(piece["seconds"] for piece in self.pieces.values())
+
+
+def class_scores(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Error rate and negative log probability of the true of two classes, mean over rows, with its scatter."""
+    p = model.predict_proba(X)[:, 1]
+    of_true = np.where(y == model.classes_[1], p, 1 - p)
+    log_p = np.log(np.maximum(of_true, 1e-300))
+    return {"error": float(np.mean(of_true <= 0.5)), "nlp": float(-np.mean(log_p)), "nlp_sd": float(np.std(log_p))}
 
 
 def write_page(name: str, command: str, began: float, text: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+SPARSE_ITERATIONS = 100  # of the peers' L-BFGS in whole fits with inducing inputs
 
 
 def data(n: int, d: int, seed: int = 0, n_test: int = 0) -> tuple[Array, Array, Array, Array]:
@@ -21,6 +22,13 @@ def data(n: int, d: int, seed: int = 0, n_test: int = 0) -> tuple[Array, Array, 
         return X, y + 0.2 * rng.standard_normal(size)
 
     return *draw(n, np.random.default_rng([seed, 0])), *draw(n_test, np.random.default_rng([seed, 1]))
+
+
+def table(file: str) -> tuple[Array, Array, Array, Array]:
+    """Training and test sets of an .npz file with X_train, y_train, X_test, y_test."""
+    with np.load(file) as arrays:
+        X, y, X_test, y_test = (np.asarray(arrays[f"{a}_{b}"], float) for b in ("train", "test") for a in "Xy")
+    return X, y, X_test, y_test
 
 
 def parameters(d: int) -> Array:
@@ -78,8 +86,8 @@ def reference(X: Array, y: Array, theta: Array, gradient: bool = True) -> tuple[
     return float(value), np.concatenate([by_lengthscale, [0.5 * W.sum(), 0.5 * noise * np.trace(M)]])
 
 
-def sparse_reference(X: Array, y: Array, theta: Array, kind: str) -> float:
-    """Log evidence of "fitc", or the bound of "vfe", with inducing inputs; no jitter."""
+def sparse_reference(X: Array, y: Array, theta: Array, kind: str, jitter: float = 0.0) -> float:
+    """Log evidence of "fitc", or the bound of "vfe", with inducing inputs; the jitter is in units of the variance."""
     own, Z = split_inducing_inputs(theta, X.shape[1])
     lengthscale, variance, noise = split(own)
 
@@ -88,7 +96,7 @@ def sparse_reference(X: Array, y: Array, theta: Array, kind: str) -> float:
         r2 = np.sum(A**2, axis=1)[:, None] + np.sum(B**2, axis=1)[None, :] - 2.0 * A @ B.T
         return variance * np.exp(-0.5 * np.maximum(r2, 0.0))
 
-    V = np.linalg.solve(np.linalg.cholesky(kernel(Z, Z)), kernel(Z, X))
+    V = np.linalg.solve(np.linalg.cholesky(kernel(Z, Z) + jitter * variance * np.eye(len(Z))), kernel(Z, X))
     left = variance - np.sum(V**2, axis=0)
     S = noise + left if kind == "fitc" else np.full(y.size, noise)
     L = np.linalg.cholesky(np.eye(len(Z)) + (V / S) @ V.T)

@@ -18,6 +18,7 @@ from peers.machine import FLOPS, SIDE
 Result = tuple[dict[str, Any], str]
 TOLERANCE = 1e-5
 SPARSE_TOLERANCE = 1e-3
+SPARSE_FITTERS = (OURS, "gpflow", "gpytorch")  # those that are quick enough
 CACHE = "ERRORBAND_CACHE_DIR"  # set to an empty folder where errorband is to compile anew
 
 
@@ -163,6 +164,40 @@ def sparse(options: argparse.Namespace) -> Result:
     return raw, "\n".join(body)
 
 
+def sparse_fit(options: argparse.Namespace) -> Result:
+    """Whole fits of VFE and FITC to a real table: how soon errorband is where every other library ends."""
+    X, y, _, y_test = problems.table(options.table)
+    request = {"file": options.table, "M": options.inducing, "seed": options.seed}
+    raw: dict[str, Any] = {"models": {}}
+    body: list[str] = []
+    for kind in ("vfe", "fitc"):
+        fits: dict[str, dict[str, Any]] = {}
+        with Team([p for p in options.peers if p in SPARSE_FITTERS]) as team:
+            for peer in list(team.workers):
+                print(f"{kind}: {label(peer)}", flush=True)
+                settle()
+                if fit := team.ask(peer, "fit", model=kind, **request):
+                    fits[peer] = fit
+            raw["versions"] = raw.get("versions", {}) | team.versions
+        rows = []
+        for peer, fit in fits.items():
+            final = _sparse_evidence(X, y, fit["theta"], kind)
+            soon = _first_at(fits[OURS]["path"], lambda theta: _sparse_evidence(X, y, theta, kind), final)  # noqa: B023
+            scores = _scores(y_test, np.array(fit["mean"]), np.array(fit["variance"]), float(np.mean(y)))
+            there = "–" if peer == OURS else "never" if soon is None else f"{soon:.1f}"
+            ratio = "–" if peer == OURS or soon is None else f"{fit['fit'] / soon:.2f}"
+            rows.append([label(peer), f"{fit['fit']:.1f}", f"{final:.0f}", there, ratio, *scores])
+            raw["models"].setdefault(kind, {})[peer] = {"fit": fit["fit"], "final": final, "ours_there": soon}
+        header = ["library", "fit (s)", "log evidence", f"{OURS} there after (s)", "ratio", "test NMSE", "test MNLP"]
+        body += [
+            f"## {kind.upper()}, N = {len(X)}, M = {options.inducing}, D = {X.shape[1]}",
+            "",
+            _table(header, rows),
+            "",
+        ]
+    return raw, "\n".join(body)
+
+
 def classification(options: argparse.Namespace) -> Result:
     """One evaluation of the evidence of two classes and its gradient, to convergence from a cold start."""
     n, d, seed = options.class_size, options.inputs, options.seed
@@ -192,6 +227,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Result]] = {
     "exact-fit": exact_fit,
     "first-use": first_use,
     "sparse": sparse,
+    "sparse-fit": sparse_fit,
     "classification": classification,
 }
 
@@ -250,6 +286,28 @@ def _evidence(X: problems.Array, y: problems.Array, theta: Sequence[float]) -> f
     except np.linalg.LinAlgError:
         return -math.inf
     return value if math.isfinite(value) else -math.inf
+
+
+def _sparse_evidence(X: problems.Array, y: problems.Array, theta: Sequence[float], kind: str) -> float:
+    return problems.sparse_reference(X, y, np.array(theta), kind, jitter=1e-6)
+
+
+def _first_at(path: list[tuple[float, list[float]]], evidence: Callable[[Sequence[float]], float], goal: float) -> Any:
+    """Seconds until the goal, by bisection: on the whole the evidence rises along a search. None if never."""
+    if evidence(path[-1][1]) < goal:
+        return None
+    low, high = -1, len(path) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if evidence(path[middle][1]) >= goal else (middle, high)
+    return path[high][0]
+
+
+def _scores(y: problems.Array, mean: problems.Array, variance: problems.Array, y_train_mean: float) -> list[str]:
+    """Mean squared error over that of the training mean, and mean negative log density."""
+    nmse = np.mean((y - mean) ** 2) / np.mean((y - y_train_mean) ** 2)
+    mnlp = np.mean(0.5 * np.log(2.0 * math.pi * variance) + 0.5 * (y - mean) ** 2 / variance)
+    return [f"{nmse:.4f}", f"{mnlp:.3f}"]
 
 
 def _reached(

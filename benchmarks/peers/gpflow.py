@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gpflow
 import numpy as np
 import tensorflow as tf
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
-from problems import Array, split, split_inducing_inputs
+from problems import SPARSE_ITERATIONS, Array, split, split_inducing_inputs
 
 
 class ExactGP(Model):
     packages = ("gpflow", "tensorflow", "tensorflow-probability")
+    options: ClassVar[dict[str, int]] = {}
 
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         super().__init__(X, y, theta)
@@ -41,14 +42,17 @@ class ExactGP(Model):
         return -float(loss), softplus_to_log(gradient, values, self.lower)
 
     def fit(self, record: Record) -> Array:
-        def logs(values: Any) -> Array:
-            unconstrained = np.concatenate([np.atleast_1d(v) for v in values])
-            return np.log(self.lower + np.logaddexp(0.0, unconstrained))
-
         gpflow.optimizers.Scipy().minimize(
-            self.gp.training_loss, self.variables, step_callback=lambda step, variables, values: record(logs(values))
+            self.gp.training_loss,
+            self.variables,
+            step_callback=lambda step, variables, values: record(self.logs(values)),
+            options=self.options,
         )
-        return logs([v.numpy() for v in self.variables])
+        return self.logs([v.numpy() for v in self.variables])
+
+    def logs(self, values: Any) -> Array:
+        unconstrained = np.concatenate([np.atleast_1d(v) for v in values])
+        return np.log(self.lower + np.logaddexp(0.0, unconstrained))
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         mean, variance = self.gp.predict_y(X)
@@ -59,6 +63,7 @@ class VariationalGP(ExactGP):
     """`SGPR`; the inducing inputs come last in the vector and are not transformed."""
 
     model = gpflow.models.SGPR
+    options: ClassVar[dict[str, int]] = {"maxiter": SPARSE_ITERATIONS}
 
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         Model.__init__(self, X, y, theta)
@@ -80,6 +85,9 @@ class VariationalGP(ExactGP):
         loss, gradients = self.loss_and_gradient()
         *own_gradient, Z_gradient = [-np.ravel(tf.convert_to_tensor(g).numpy()) for g in gradients]
         return -float(loss), np.append(softplus_to_log(np.concatenate(own_gradient), values, self.lower), Z_gradient)
+
+    def logs(self, values: Any) -> Array:
+        return np.append(super().logs(values[:-1]), values[-1])
 
 
 class IndependentGP(VariationalGP):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from peers.base import Model, Record, softplus_inverse, softplus_to_log
-from problems import Array, split_inducing_inputs
+from problems import SPARSE_ITERATIONS, Array, split_inducing_inputs
 
 
 class Prior(gpytorch.models.ExactGP):
@@ -29,6 +29,7 @@ class Prior(gpytorch.models.ExactGP):
 
 class ExactGP(Model):
     packages = ("gpytorch", "linear_operator", "torch")
+    iterations = 1000
 
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         super().__init__(X, y, theta)
@@ -71,7 +72,7 @@ class ExactGP(Model):
         return value, softplus_to_log(gradient, np.exp(theta), self.lower)
 
     def fit(self, record: Record) -> Array:
-        optimiser = torch.optim.LBFGS(self.gp.parameters(), max_iter=1000, line_search_fn="strong_wolfe")
+        optimiser = torch.optim.LBFGS(self.gp.parameters(), max_iter=self.iterations, line_search_fn="strong_wolfe")
 
         def closure() -> torch.Tensor:
             optimiser.zero_grad()
@@ -93,12 +94,17 @@ class ExactGP(Model):
 class VariationalGP(ExactGP):
     """`InducingPointKernel` (SGPR); the inducing inputs come last in the vector and are not transformed."""
 
+    iterations = SPARSE_ITERATIONS
+
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         own, Z = split_inducing_inputs(theta, X.shape[1])
         super().__init__(X, y, own)
         self.theta = theta
         dense = self.gp.covar_module
         self.gp.covar_module = gpytorch.kernels.InducingPointKernel(dense, torch.from_numpy(Z.copy()), self.likelihood)
+
+    def logs(self) -> Array:
+        return np.append(super().logs(), self.gp.covar_module.inducing_points.detach().numpy())
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         own, Z = split_inducing_inputs(theta, self.X.shape[1])

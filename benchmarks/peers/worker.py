@@ -7,6 +7,7 @@
     {"task": "vfe", "N": 100, "D": 8, "seed": 0, "M": 10} → the same of a sparse model, derivatives in Z last
     {"task": "time", "repeats": 5}                        → seconds of each further evaluation of that model
     {"task": "fit", "model": "exact", "N": ..., ...}      → seconds, parameters and evidence path, test predictions
+    {"task": "fit", "model": "vfe", "file": ..., "M": 500, "seed": 0} → the same for a table and a sparse model
     {"task": "reach", "evidence": -12.3, "model": ...}    → seconds until that evidence, from a library without a path
     {"task": "memory", "model": "exact", "N": ..., ...}   → peak bytes above the baseline
 """
@@ -71,12 +72,21 @@ class Worker:
         return {"seconds": seconds}
 
     def fit(self, request: Request) -> dict[str, Any]:
+        import numpy as np
+
         import problems
 
-        X, y, X_test, _ = problems.data(request["N"], request["D"], request["seed"], request["N_test"])
+        if "file" in request:
+            X, y, X_test, _ = problems.table(request["file"])
+        else:
+            X, y, X_test, _ = problems.data(request["N"], request["D"], request["seed"], request["N_test"])
+        theta = problems.start(X.shape[1])
+        if "M" in request:
+            chosen = np.random.default_rng(request["seed"]).choice(len(X), request["M"], replace=False)
+            theta = problems.with_inducing_inputs(theta, X[chosen], request["M"])
         path: list[tuple[float, list[float]]] = []
         begin = time.perf_counter()
-        self.model = self.peer.MODELS[request["model"]](X, y, problems.start(request["D"]))
+        self.model = self.peer.MODELS[request["model"]](X, y, theta)
         theta = self.model.fit(lambda theta: path.append((time.perf_counter() - begin, [float(t) for t in theta])))
         fitted = time.perf_counter()
         mean, variance = self.model.predict(X_test)

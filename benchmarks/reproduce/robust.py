@@ -5,7 +5,7 @@ import time
 import warnings
 
 import numpy as np
-from common import table, write_page
+from common import Results, table, write_page
 
 from errorband import GPRegressor
 from errorband.likelihoods import DoubleExponential, Huber, OutlierMixture, StudentT
@@ -29,46 +29,53 @@ def draw(seed: int, share: float, n: int, inputs: int) -> tuple[np.ndarray, ...]
     return X[:n], y[:n], wrong[:n], X[n:], f[n:]
 
 
+def compare(seed: int, share: float, n: int) -> dict[str, dict[str, float]]:
+    """Each likelihood on one draw: its error over the oracle's, its time, and whether it converged."""
+    X, y, wrong, X_test, f_test = draw(seed, share, n, 4)
+
+    def error(model: GPRegressor) -> float:
+        return float(np.sqrt(np.mean((model.predict(X_test) - f_test) ** 2)))
+
+    oracle = error(GPRegressor().fit(X[~wrong], y[~wrong]))
+    found = {}
+    for name, arguments in MODELS.items():
+        start = time.perf_counter()
+        model = GPRegressor(**arguments).fit(X, y)
+        seconds = time.perf_counter() - start
+        converged = bool(model.fit_result_.converged and model.inference_status_.converged)
+        found[name] = {"ratio": error(model) / oracle, "took": seconds, "converged": converged}
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further draw after this time")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # statuses are counted below
-    began, sections = time.perf_counter(), []
+    results, sections = Results("robust", options.seconds), []
     for share in (0.1, 0.0):
-        ratios = {name: [] for name in MODELS}
-        seconds, settled = {name: [] for name in MODELS}, {name: 0 for name in MODELS}
         for seed in range(options.seeds):
-            X, y, wrong, X_test, f_test = draw(seed, share, options.n, 4)
-            error = lambda model: np.sqrt(np.mean((model.predict(X_test) - f_test) ** 2))  # noqa: B023, E731
-            oracle = error(GPRegressor().fit(X[~wrong], y[~wrong]))
-            for name, arguments in MODELS.items():
-                start = time.perf_counter()
-                model = GPRegressor(**arguments).fit(X, y)
-                seconds[name].append(time.perf_counter() - start)
-                ratios[name].append(error(model) / oracle)
-                settled[name] += model.fit_result_.converged and model.inference_status_.converged
-            print(
-                f"share {share}, seed {seed}: " + ", ".join(f"{k} {v[-1]:.2f}" for k, v in ratios.items()), flush=True
-            )
+            results.once(f"{share} {options.n} {seed} ", lambda p=share, s=seed: compare(s, p, options.n))
+        draws = results.under(f"{share} {options.n} ")
         rows = [
-            [name, f"{np.median(r):.2f}", f"{np.mean(r):.2f}", f"{np.max(r):.2f}", f"{np.median(seconds[name]):.1f}",
-             f"{settled[name]}/{options.seeds}"]
-            for name, r in ratios.items()
+            [name, *(f"{of([d[name]['ratio'] for d in draws]):.2f}" for of in (np.median, np.mean, np.max)),
+             f"{np.median([d[name]['took'] for d in draws]):.1f}",
+             f"{sum(d[name]['converged'] for d in draws)}/{len(draws)}"]
+            for name in MODELS
         ]  # fmt: skip
         header = ["likelihood", "median", "mean", "largest", "seconds (median)", "converged"]
         title = f"{share:.0%} of the targets wrong" if share else "Clean targets"
-        sections.append(f"## {title}\n\n{table(header, rows)}")
+        sections.append(f"## {title}: {len(draws)} draws\n\n{table(header, rows)}\n")
     text = f"""# Robust regression
 
-n = {options.n}, D = 4, {options.seeds} draws; wrong targets have errors of sd 8, all have noise of sd 0.1. Root mean
-squared error to the clean function at 1000 new inputs, divided by that of a Gaussian process fitted to the clean rows
-only (the oracle).
+n = {options.n}, D = 4; wrong targets have errors of sd 8, all have noise of sd 0.1. Root mean squared error to the
+clean function at 1000 new inputs, divided by that of a Gaussian process fitted to the clean rows only (the oracle).
 
-{chr(10).join(sections)}
-"""
-    write_page("robust", f"python benchmarks/reproduce/robust.py --seeds {options.seeds} --n {options.n}", began, text)
+{chr(10).join(sections)}"""
+    command = f"python benchmarks/reproduce/robust.py --seeds {options.seeds} --n {options.n}"
+    write_page("robust", command, results.began, text)
 
 
 if __name__ == "__main__":

@@ -209,9 +209,12 @@ def warn_if_not_converged(result: FitResult) -> None:
         )
 
 
-def draw_restarts(theta0: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Starting points scattered around the first one: a factor of about e in each scale."""
-    return theta0 + rng.normal(0.0, 1.0, (n, len(theta0)))
+def draw_restarts(theta0: np.ndarray, n: int, rng: np.random.Generator, units: Any = 1.0) -> np.ndarray:
+    """Starting points scattered around the first one: a factor of about e in each scale, about 1 in other numbers.
+
+    ``units`` says how far those move with an entry of the vector.
+    """
+    return theta0 + rng.normal(0.0, 1.0, (n, len(theta0))) / units
 
 
 @contextlib.contextmanager

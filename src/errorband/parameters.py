@@ -28,15 +28,17 @@ LIMIT = 40.0
 # --------------------------------------------------------------------------------------------------- constraints
 @dataclasses.dataclass(frozen=True)
 class Real:
-    """Any real number."""
+    """Any real number. Searches see it in units: value = unit · raw."""
+
+    unit: float = dataclasses.field(default=1.0, kw_only=True)
 
     def forward(self, raw):
         """Constrained value of an unconstrained number."""
-        return raw
+        return self.unit * raw
 
     def inverse(self, value):
         """Unconstrained number of a constrained value."""
-        return value
+        return value / self.unit
 
     def valid(self, value) -> bool:
         """Whether a value given by the user can be used."""
@@ -286,6 +288,12 @@ def pack(tree: eqx.Module) -> np.ndarray:
     """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
     raw = [np.ravel(e.constraint.inverse(np.asarray(e.value))) for e in entries(tree) if not e.fixed]
     return np.concatenate(raw) if raw else np.zeros(0)
+
+
+def units(tree: eqx.Module) -> np.ndarray:
+    """How far the value moves with each entry of the vector, where that is the same everywhere; else 1."""
+    each = [np.full(np.size(e.value), e.constraint.unit) for e in entries(tree) if not e.fixed]
+    return np.concatenate(each) if each else np.zeros(0)
 
 
 def unpack(template: ModuleT, vector: Any) -> ModuleT:

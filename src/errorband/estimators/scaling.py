@@ -1,10 +1,16 @@
 """Standardisation of inputs and targets: what ``normalize=True`` does."""
 
 import dataclasses
+import mmap
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from errorband.kernels import Kernel
+
+CHUNK = 2**20  # rows of a large table that are read at once
+SPREAD = 10_000  # about as many rows of a file are looked at for starting values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +51,55 @@ class Scaling:
         return (y - self.y_shift) / self.y_scale
 
 
+@dataclasses.dataclass(frozen=True)
+class ScaledRows:
+    """A table that stays in its file: the rows asked for are read and scaled, the others left alone."""
+
+    table: np.ndarray
+    scaling: Scaling
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the table."""
+        return self.table.shape
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self.scaling.inputs(self.table[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """All of it, for those who cannot do with less."""
+        if copy is False:
+            raise ValueError("Scaled rows of a file are always a copy.")
+        return np.asarray(self[:], dtype=dtype)
+
+
+def training_inputs(X: np.ndarray, scaling: Scaling) -> Any:
+    """Inputs as the model sees them; those of a memory-mapped file stay there."""
+    base = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return ScaledRows(X, scaling) if isinstance(base, mmap.mmap) else scaling.inputs(X)
+
+
+def chunks(X: Any) -> Iterator[np.ndarray]:
+    """All rows, as arrays: a large table in pieces."""
+    for start in range(0, len(X), CHUNK):
+        yield X[start : start + CHUNK]
+
+
+def spread_rows(X: Any) -> slice:
+    """Rows to choose starting values from: all, or some thousands at equal distances if X is in a file."""
+    return slice(None, None, max(1, len(X) // SPREAD) if isinstance(X, ScaledRows) else 1)
+
+
 def _moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each column; the latter is 1 where it is zero to rounding."""
-    if weights is None:
-        mean, std = X.mean(axis=0), X.std(axis=0)
-    else:
-        mean = np.average(X, axis=0, weights=weights)
-        std = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
-    rounding = 10 * np.finfo(float).eps * np.max(np.abs(X), axis=0)
+    weights = np.ones(len(X)) if weights is None else weights
+    total = np.sum(weights)
+    mean = sum(w @ rows for w, rows in zip(chunks(weights), chunks(X), strict=True)) / total
+    std = np.sqrt(sum(w @ (rows - mean) ** 2 for w, rows in zip(chunks(weights), chunks(X), strict=True)) / total)
+    rounding = 10 * np.finfo(float).eps * np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
     return mean, np.where(std > rounding, std, 1.0)

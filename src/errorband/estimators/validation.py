@@ -10,7 +10,8 @@ LARGEST = 1e100
 
 def check_magnitude(values: np.ndarray, name: str) -> None:
     """Refuse numbers whose squares overflow."""
-    largest = float(np.max(np.abs(values), initial=0.0))
+    # Not the maximum of |values|, which would be a copy of them all.
+    largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
     if largest > LARGEST:
         raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
 

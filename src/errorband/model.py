@@ -24,13 +24,16 @@ class Model(Printable):
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
-        structure = self.approximation.structure(self.kernel, X, self.likelihood.n_latents)
-        return PriorAtData(structure, self.likelihood, self.mean_at(X))
+        L, approximation = self.likelihood.n_latents, self.approximation
+        structure, residual = (f(self.kernel, X, L) for f in (approximation.structure, approximation.residual))
+        return PriorAtData(structure, self.likelihood, self.mean_at(X), residual)
 
     def inner(self, X: Any, bar: "PriorAtData") -> Any:
         """⟨bar, prior⟩: its derivative in the hyperparameters takes ``bar``, derivatives in the prior, to theirs."""
-        structure = self.approximation.inner(self.kernel, X, self.likelihood.n_latents, bar.structure)
-        return structure + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self.mean_at(X)))
+        L = self.likelihood.n_latents
+        structure = self.approximation.inner(self.kernel, X, L, bar.structure)
+        rest = (self.likelihood, self.mean_at(X), self.approximation.residual(self.kernel, X, L))
+        return structure + sum_of_products((bar.likelihood, bar.mean, bar.residual), rest)
 
     def mean_at(self, X: Any) -> Any:
         """Prior mean (N, L): of the first latent function, zero for the others."""
@@ -39,8 +42,21 @@ class Model(Printable):
 
 
 class PriorAtData(eqx.Module):
-    """Prior covariance, likelihood and prior mean (N, L) at the training inputs: the arrays that carry gradients."""
+    """What inference needs at the training inputs: the arrays that carry gradients.
+
+    Attributes
+    ----------
+    structure : Structure
+        Prior covariance of what the sites act on.
+    likelihood : Likelihood
+    mean : array (N, L)
+        Prior mean.
+    residual : array (N, L) or None
+        Variance of each latent value given what the structure says of it. The likelihood sees it, the sites do not:
+        marginals and cavities have it added before they meet the likelihood. None: there is none.
+    """
 
     structure: Structure
     likelihood: Likelihood
     mean: Any
+    residual: Any = None

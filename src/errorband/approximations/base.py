@@ -20,7 +20,12 @@ class Approximation(Printable):
     """From a kernel and inputs to a structure."""
 
     any_likelihood: ClassVar[bool] = True
-    """Whether the structure is all there is to it, so that sites of any kind go with it. VFE has a term besides."""
+    """Whether it has a structure, so that rules with sites go with it."""
+
+    @property
+    def ep_power(self) -> float | None:
+        """The exponent of EP that it is defined with, 0 standing for KL; None if every rule goes with it."""
+        return None
 
     def initialised(
         self, kernel: Kernel, X: np.ndarray, classes: np.ndarray | None = None, random_state: Any = None
@@ -38,6 +43,10 @@ class Approximation(Printable):
     @abc.abstractmethod
     def structure(self, kernel: Kernel, X: Any, n_latents: int) -> Structure:
         """Prior covariance of the latent values at X. Traceable: the optimiser differentiates it."""
+
+    def residual(self, kernel: Kernel, X: Any, n_latents: int) -> Any:
+        """Variance (N, L) of latent values at X given what the structure says of them; None if there is none."""
+        return None
 
     def inner(self, kernel: Kernel, X: Any, n_latents: int, bar: Any) -> Any:
         """⟨bar, structure⟩ for derivatives ``bar`` in the structure's numbers: what reverse mode differentiates."""

@@ -79,10 +79,20 @@ class Inducing(Approximation):
             lambda a: a.inducing_inputs, ready, Parameter(Z, fixed=True), is_leaf=lambda v: isinstance(v, Parameter)
         )
 
+    @property
+    def ep_power(self) -> float | None:
+        return self.share if self.bound else None
+
     def structure(self, kernel, X, n_latents):
         basis = self._whitened(kernel, X)
-        left = jnp.maximum(kernel.gram_diag(X) - jnp.sum(basis**2, axis=1), 0.0)  # ≥ 0 but for rounding
-        return LowRank(diag=for_each_latent(self.share * left, n_latents), basis=for_each_latent(basis, n_latents))
+        diag = jnp.zeros(len(X)) if self.bound else self.share * _left_out(kernel, X, basis)
+        return LowRank(diag=for_each_latent(diag, n_latents), basis=for_each_latent(basis, n_latents))
+
+    def residual(self, kernel, X, n_latents):
+        """What is left out, r: the sites of VFE and PowerEP are functions of u alone (Bui, Yan & Turner 2017)."""
+        if not self.bound:
+            return None
+        return for_each_latent(_left_out(kernel, X, self._whitened(kernel, X)), n_latents).T
 
     def cross(self, kernel, X, X_new, n_latents):
         return for_each_latent(self._whitened(kernel, X_new), n_latents)
@@ -100,6 +110,11 @@ class Inducing(Approximation):
     def _whitened(self, kernel, X):
         """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
         return solve_triangular(self._factor(kernel), kernel.gram(self.inducing_inputs, X), lower=True).T
+
+
+def _left_out(kernel, X, basis):
+    """The diagonal of K − Q, which is not negative but for rounding."""
+    return jnp.maximum(kernel.gram_diag(X) - jnp.sum(basis**2, axis=1), 0.0)
 
 
 class SoR(Inducing):
@@ -137,10 +152,12 @@ class DTC(Inducing):
 
 
 class VFE(Inducing):
-    """Titsias' variational approximation: a lower bound of the exact evidence, for Gaussian noise.
+    """Titsias' variational approximation: a lower bound of the evidence.
 
-    The bound never falls when an inducing input is added, and choosing their places by it cannot overfit. With too few
-    of them it explains what it cannot follow as noise. Parameters are those of :class:`FITC`.
+    In closed form for Gaussian noise; for other likelihoods by ``inference=KL()`` (Hensman, Matthews & Ghahramani
+    2015), which ``"auto"`` takes. The bound never falls when an inducing input is added, and choosing their places by
+    it cannot overfit. With too few of them it explains what it cannot follow as noise. Parameters are those of
+    :class:`FITC`.
 
     Examples
     --------
@@ -156,7 +173,6 @@ class VFE(Inducing):
     """
 
     bound: ClassVar[bool] = True
-    any_likelihood: ClassVar[bool] = False
 
 
 class FITC(Inducing):
@@ -201,7 +217,9 @@ class FITC(Inducing):
 
 
 class PowerEP(Inducing):
-    """Between VFE (``power`` → 0) and FITC (``power`` = 1), for Gaussian noise.
+    """Between VFE (``power`` → 0) and FITC (``power`` = 1).
+
+    In closed form for Gaussian noise; for other likelihoods by ``inference=EP(power=power)``, which ``"auto"`` takes.
 
     Parameters
     ----------
@@ -218,7 +236,6 @@ class PowerEP(Inducing):
 
     power: float = eqx.field(default=0.5, static=True)
     bound: ClassVar[bool] = True
-    any_likelihood: ClassVar[bool] = False
 
     def __check_init__(self):
         if not 0.0 <= self.power <= 1.0:

@@ -15,7 +15,7 @@ from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, Inference, Laplace, Sparse, SparseBlocks, TrainingData
+from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, Sparse, SparseBlocks, TrainingData
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
@@ -207,15 +207,21 @@ class GaussianProcess(BaseEstimator):
         )
 
     def _automatic_inference(self, model: Model) -> Inference:
-        """What ``inference="auto"`` stands for.
+        """What ``inference="auto"`` stands for: a closed form, the approximation's rule, or that of the likelihood."""
+        closed_form = next((rule for rule in (ExactInference(), Sparse(), SparseBlocks()) if rule.applies(model)), None)
+        if closed_form is not None:
+            return closed_form
+        power = model.approximation.ep_power
+        if power is not None:
+            return EP(power=power) if power > 0 else KL()
+        return self._automatic_rule(model.likelihood)
+
+    def _automatic_rule(self, likelihood: Likelihood) -> Inference:
+        """Which sites suit the likelihood.
 
         EP is the more accurate rule, and needs no curvature; where the likelihood is not log-concave its fixed point is
         hard to find at some hyperparameters, and for several latents its integrals are costly: Laplace is quicker.
         """
-        closed_form = next((rule for rule in (ExactInference(), Sparse(), SparseBlocks()) if rule.applies(model)), None)
-        if closed_form is not None:
-            return closed_form
-        likelihood = model.likelihood
         return Laplace() if likelihood.smooth and (likelihood.n_latents > 1 or not likelihood.log_concave) else EP()
 
     def _optimizer(self) -> LBFGS | None:

@@ -14,7 +14,7 @@ from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.inference import EP, Inference, Laplace, TrainingData
 from errorband.kernels import Kernel
-from errorband.likelihoods import Bernoulli, ClassLikelihood, Softmax
+from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.means import Zero, as_mean
 from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET
@@ -242,8 +242,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         return super()._initial_model(data)
 
-    def _automatic_inference(self, model: Model) -> Inference:
-        return EP() if model.likelihood.n_latents == 1 else Laplace()
+    def _automatic_rule(self, likelihood: Likelihood) -> Inference:
+        return EP() if likelihood.n_latents == 1 else Laplace()
 
     # ------------------------------------------------------------------ predicting
     def predict(self, X: Any) -> np.ndarray:

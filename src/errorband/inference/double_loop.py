@@ -171,7 +171,8 @@ def _free_energy(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sit
     safe = _least(left.precision) > 0
     cov = _inverse(jnp.where(safe[:, None, None], left.precision, jnp.eye(h.shape[1])))
     mean = block_times(cov, left.shift)
-    log_z, alpha, nu = tilted_derivatives(rule.log_tilted(prior.likelihood, data), prior.mean + mean, cov)
+    log_tilted = rule.log_tilted(prior.likelihood, prior.residual, data)
+    log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + mean, cov)
     value = conditioned.log_partition + jnp.sum(masked(log_z + phi(mean, cov), data.mask)) / rule.power
     tilted_mean = mean + block_times(cov, alpha)
     tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)

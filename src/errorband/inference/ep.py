@@ -12,10 +12,10 @@ from errorband.inference.sites import (
     SiteInference,
     SiteRun,
     cavity,
-    likelihood_gradient,
     masked,
     per_datum,
     stationary_adjoint,
+    widened,
 )
 from errorband.model import PriorAtData
 from errorband.structures import Sites
@@ -27,7 +27,8 @@ class EP(SiteInference):
 
     For each datum the site is divided out of the marginal N(h, A) to give the cavity N(c, C); the moments of cavity ×
     likelihood follow from the derivatives α = ∂ log Z/∂c, ν = −∂² log Z/∂c²; and the site is set so that the posterior
-    has them: Π = ν(I − Cν)⁻¹, b = α + Π(c + Cα).
+    has them: Π = ν(I − Cν)⁻¹, b = α + Π(c + Cα). With inducing points whose sites are functions of u alone
+    (:class:`~errorband.approximations.PowerEP`), Z is taken at covariance C + r, r being what the points leave out.
 
     Parameters
     ----------
@@ -63,6 +64,10 @@ class EP(SiteInference):
         if not 0 <= self.damping < 1:
             raise ValueError(f"damping={self.damping!r} must lie in [0, 1).")
 
+    @property
+    def ep_power(self) -> float | None:
+        return self.power
+
     def run(self, prior, data, start):
         """Sweep until the moments match."""
         if self.mode == "sequential":
@@ -77,11 +82,11 @@ class EP(SiteInference):
         """Evidence and derivatives at given sites (§2.0(6), (7))."""
         now = self.look(prior, data, sites)
 
-        def total(likelihood):  # at fixed cavities
-            return jnp.sum(masked(self.log_tilted(likelihood, data)(now.cavity_mean, now.cavity_cov), data.mask))
+        def total(likelihood, residual):  # at fixed cavities
+            log_z = self.log_tilted(likelihood, residual, data)(now.cavity_mean, now.cavity_cov)
+            return jnp.sum(masked(log_z, data.mask)) / self.power
 
-        likelihood_bar = jax.tree.map(lambda g: g / self.power, likelihood_gradient(prior.likelihood, total))
-        adjoint = stationary_adjoint(now.conditioned, likelihood_bar)
+        adjoint = stationary_adjoint(prior, now.conditioned, total)
         # Far from a fixed point EP's evidence means nothing, however large it is.
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < 0.1)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
@@ -94,20 +99,20 @@ class EP(SiteInference):
         return double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
 
     # ------------------------------------------------------------------ one look at the current sites
-    def log_tilted(self, likelihood: Any, data: Data) -> Any:
+    def log_tilted(self, likelihood: Any, residual: Any, data: Data) -> Any:
         """Log Z per datum as a function of cavity means and covariances."""
         if self.power == 1.0 and data.weights is None:
-            return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, V)
+            return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, widened(V, residual))
         power = self.power * (jnp.ones(data.y.shape) if data.weights is None else data.weights)
-        return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, V, power)
+        return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, widened(V, residual), power)
 
     def look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
         cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
         new, log_z, residual = self._match(prior, data, h, A, cavity_mean, cavity_cov, sites)
-        # §2.0(6): log Z + Φ(cavity) − Φ(marginal) per datum, Φ(h, A) = ½hᵀA⁻¹h + ½log|A|, in a form that needs no Π⁻¹.
-        terms = masked(log_z + phi(cavity_mean, cavity_cov) - phi(h, A), data.mask)
+        # §2.0(6): log Z + Φ(cavity) − Φ(marginal) per datum, Φ(h, A) = ½hᵀA⁻¹h + ½log|A|.
+        terms = masked(log_z + _phi_gained(h, A, sites, self.power, cavity_cov), data.mask)
         log_evidence = conditioned.log_partition + jnp.sum(terms) / self.power
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
         m = prior.mean + cavity_mean
@@ -115,7 +120,7 @@ class EP(SiteInference):
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
         """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
-        log_tilted = self.log_tilted(prior.likelihood, data)
+        log_tilted = self.log_tilted(prior.likelihood, prior.residual, data)
         log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + cavity_mean, cavity_cov)
         mean = cavity_mean + block_times(cavity_cov, alpha)  # §2.0(3)
         cov = cavity_cov - block_matmul(block_matmul(cavity_cov, nu), cavity_cov)
@@ -173,7 +178,8 @@ class EP(SiteInference):
             site = jax.tree.map(lambda x: x[n][None], sites)
             cavity_mean, cavity_cov, safe = cavity(h, A, site, self.power)
             one = jax.tree.map(lambda x: x[n][None], data)
-            part = PriorAtData(prior.structure, prior.likelihood, prior.mean[n][None])
+            mean, residual = jax.tree.map(lambda x: x[n][None], (prior.mean, prior.residual))
+            part = PriorAtData(prior.structure, prior.likelihood, mean, residual)
             new, _, _ = self._match(part, one, h, A, cavity_mean, cavity_cov, site)
             change = jax.tree.map(lambda a, b: step * (a - b)[0], new, site)
             ok = data.mask[n] & safe[0] & state.admits(n, change.precision)
@@ -227,6 +233,20 @@ def phi(h: Any, A: Any) -> Any:
     quadratic = jnp.sum(h * block_solve(A, h[..., None])[..., 0], axis=-1)
     log_det = jnp.log(A[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(A)[1]
     return 0.5 * (quadratic + log_det)
+
+
+def _phi_gained(h: Any, A: Any, sites: Sites, power: float, cavity_cov: Any) -> Any:
+    """Φ(cavity) − Φ(marginal) per datum = log ∫ N(f; h, A) exp(½fᵀPf − pᵀf) df, (p, P) the power of the site.
+
+    With C the cavity's covariance and u = Ph − p it is ½(h·u − p·h + uᵀCu − log|I − PA|), which needs no inverse: a
+    marginal may be known for certain, as that of a row far from all inducing inputs.
+    """
+    shift, precision = power * sites.shift, power * sites.precision
+    u = block_times(precision, h) - shift
+    quadratic = jnp.sum(h * (u - shift) + u * block_times(cavity_cov, u), axis=-1)
+    ratio = block_matmul(precision, A)
+    log_det = jnp.log1p(-ratio[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(jnp.eye(A.shape[-1]) - ratio)[1]
+    return 0.5 * (quadratic - log_det)
 
 
 def _select(condition: Any, a: Any, b: Any) -> Any:

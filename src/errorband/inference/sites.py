@@ -19,7 +19,7 @@ from errorband.model import PriorAtData
 from errorband.numerics import in_double_precision
 from errorband.posterior import SitePosterior
 from errorband.structures import Conditioned, Sites
-from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
 
 class SiteRun(eqx.Module):
@@ -59,6 +59,11 @@ class SiteAdjoint(eqx.Module):
 class SiteInference(Inference):
     """Base of the rules that replace likelihood terms by Gaussian sites."""
 
+    @property
+    def ep_power(self) -> float | None:
+        """Exponent of EP that the rule amounts to, 0 for KL; None if it is of another kind."""
+        return None
+
     @abc.abstractmethod
     def run(self, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
         """Go to the fixed point from these sites. Traced."""
@@ -71,9 +76,12 @@ class SiteInference(Inference):
         """Sites work with every likelihood; known noise per row and flat priors on the mean need exact inference."""
         if data.noise_variance is not None:
             return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
+        name, power = type(model.approximation).__name__, model.approximation.ep_power
         if not model.approximation.any_likelihood:
-            name = type(model.approximation).__name__
             return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood."
+        if power is not None and power != self.ep_power:
+            rule = f"EP(power={power:g})" if power else "KL()"
+            return f"{name} goes with inference={rule}, which 'auto' takes; FITC goes with every rule."
         if model.mean.marginalize:
             return "A marginalised mean needs a Gaussian likelihood with inference='exact'; use marginalize=False."
         return None
@@ -147,7 +155,7 @@ def _predictor(prior: PriorAtData, sites: Sites) -> Any:
 @jax.jit
 def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any]:
     mean, cov, _ = cavity(*prior.structure.condition(sites).marginals(), sites)
-    return prior.mean + mean, cov
+    return prior.mean + mean, widened(cov, prior.residual)
 
 
 def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
@@ -160,9 +168,10 @@ def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, 
     factor = jnp.eye(L) - block_matmul(precision, A)
     cov = symmetrise(jnp.swapaxes(block_solve(jnp.swapaxes(factor, 1, 2), jnp.swapaxes(A, 1, 2)), 1, 2))
     if L == 1:
-        safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] > 0)
+        safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] >= 0)
     else:
-        safe = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0] > 0
+        least = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0]
+        safe = least >= -1e-13 * jnp.trace(A, axis1=1, axis2=2)  # zero but for rounding, if the marginal is
     cov = jnp.where(safe[:, None, None], cov, A)
     mean = h + block_times(cov, block_times(precision, h) - shift)
     return jnp.where(safe[:, None], mean, h), cov, safe
@@ -184,11 +193,15 @@ def masked(values: Any, mask: Any) -> Any:
     return jnp.where(mask.reshape(mask.shape + (1,) * (values.ndim - 1)), values, 0.0)
 
 
-def likelihood_gradient(likelihood: Likelihood, total: Any) -> Likelihood:
-    """∂ total(likelihood)/∂(its hyperparameters), as a likelihood."""
-    return jax.grad(total)(likelihood)
+def widened(cov: Any, residual: Any) -> Any:
+    """Covariances (N, L, L) as the likelihood sees them: with the variance (N, L) that the structure leaves out."""
+    return cov if residual is None else cov + block_diag_of(residual)
 
 
-def stationary_adjoint(conditioned: Conditioned, likelihood_bar: Likelihood) -> PriorAtData:
-    """Derivatives where the sites are stationary: ½(ggᵀ − W) in the covariance, g in the mean."""
-    return PriorAtData(conditioned.adjoint(), likelihood_bar, conditioned.weights)
+def stationary_adjoint(prior: PriorAtData, conditioned: Conditioned, total: Any) -> PriorAtData:
+    """Derivatives where the sites are stationary: ½(ggᵀ − W) in the covariance, g in the mean.
+
+    ``total(likelihood, residual)`` is what the evidence has of these two, marginals or cavities held.
+    """
+    likelihood_bar, residual_bar = jax.grad(total, argnums=(0, 1))(prior.likelihood, prior.residual)
+    return PriorAtData(conditioned.adjoint(), likelihood_bar, conditioned.weights, residual_bar)

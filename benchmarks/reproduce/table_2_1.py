@@ -163,9 +163,9 @@ def svm(name: str, fold: int, start: int) -> dict[str, Any]:
 
 
 METHODS: dict[str, Callable[[str, int, int], dict[str, Any]]] = {
-    "SPGPC": spgpc, "GPC": gpc, "SPGPC, defaults": defaults, "SVM": svm
+    "SPGPC": spgpc, "GPC": gpc, "defaults": defaults, "SVM": svm
 }  # fmt: skip
-STARTS = {"SPGPC": 3, "GPC": 2, "SPGPC, defaults": 1, "SVM": 1}
+STARTS = {"SPGPC": 3, "GPC": 2, "defaults": 1, "SVM": 1}
 LARGE = 1000  # rows: full EP gets one start from here on
 
 
@@ -217,7 +217,7 @@ def rows_of_page(results: Results) -> Iterator[tuple[str, list[object], list[obj
         yield (
             name,
             [name, printed.spgpc[2], n, printed.spgpc[0], cell("SPGPC", "error"), said[0], printed.spgpc[1],
-             cell("SPGPC", "nlp"), said[1], cell("SPGPC, defaults", "error"), cell("SPGPC, defaults", "nlp")],
+             cell("SPGPC", "nlp"), said[1], cell("defaults", "error"), cell("defaults", "nlp")],
             [name, len(pieces["GPC"]), printed.gpc[0], cell("GPC", "error"), printed.gpc[1], cell("GPC", "nlp"),
              verdict(scores["GPC"]["error"], printed.gpc[0], len(pieces["GPC"])) if "GPC" in scores else "",
              verdict(scores["GPC"]["nlp"], printed.gpc[1], len(pieces["GPC"])) if "GPC" in scores else "",

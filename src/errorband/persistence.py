@@ -28,6 +28,7 @@ import numpy as np
 from errorband import __version__
 from errorband.approximations import APPROXIMATIONS
 from errorband.estimators import ESTIMATORS
+from errorband.estimators.growth import InducingSweep
 from errorband.estimators.scaling import Scaling
 from errorband.inference import INFERENCES, Status, TrainingData
 from errorband.kernels import KERNELS
@@ -49,7 +50,7 @@ class ModelFileError(ValueError):
 
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
-    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, LBFGS, Status)}
+    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status)}
     return {
         "kernel": KERNELS,
         "likelihood": LIKELIHOODS,

@@ -6,14 +6,19 @@ import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
+from errorband import linalg
 from errorband.kernels import Kernel
-from errorband.numerics import in_double_precision
+from errorband.numerics import in_double_precision, pad_rows, padded_size
 from errorband.parameters import plain
 
 PLACEMENTS = ("kmeans", "random", "pivoted")
 
 # Places are chosen from a random sample of the rows: at least this many, and this many for each inducing input.
 SAMPLE, SAMPLE_EACH = 5000, 20
+
+# An inducing input is dead if all of them that are can be taken away without changing the prior variance at any row by
+# more than this share of the largest. It is moved to a row of which at least so much of the variance is left out.
+DEAD, WORTH_MOVING = 1e-4, 1e-2
 
 
 def place(
@@ -87,25 +92,97 @@ def _centres_of_each_class(X: np.ndarray, classes: np.ndarray, n: int, rng: np.r
 
 
 @in_double_precision
-def _pivots(X: np.ndarray, n_inducing: int, kernel: Kernel) -> list[int]:
-    """Rows of largest variance given those before: the pivots of the Cholesky factorisation of k(X, X), O(N·M²).
+def dead(kernel: Kernel, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Which inducing inputs have no part in the model at the rows X: near-duplicates, and those far from all rows.
 
-    Ends early when nothing is left to explain.
+    Without u_m the variance that the others explain at row n is less by cov(f_n, u_m | others)² / var(u_m | others), or
+    (P K_uf)²_mn / P_mm with P = K_uu⁻¹. Those where this is next to nothing at all rows are put back one after the
+    other, the one that explains most first, until the rest explains nothing: of two duplicates one stays.
     """
     kernel = plain(kernel)
-    left = np.array(_diagonal(kernel, X))
-    enough = 1e-10 * left.max()
-    columns, pivots = np.zeros((n_inducing, len(X))), []
-    for m in range(n_inducing):
+    few = DEAD * float(np.max(_variances(kernel, X)))
+    K_uu, K_uf = linalg.regularised(_covariances(kernel, Z, Z)), _covariances(kernel, Z, X)
+    factor = linalg.cholesky(K_uu).factor
+    precision = np.diagonal(linalg.inverse_from_cholesky(factor))
+    doubtful = np.max(linalg.solve_cholesky(factor, K_uf) ** 2, axis=1) / precision < few
+    rest = np.flatnonzero(doubtful)
+    C, R = K_uu[np.ix_(rest, rest)], K_uf[rest]
+    if 0 < len(rest) < len(Z):  # given the others
+        factor = linalg.cholesky(K_uu[np.ix_(~doubtful, ~doubtful)]).factor
+        known_u, known_f = (linalg.solve_lower(factor, K[~doubtful]) for K in (K_uu[:, rest], K_uf))
+        C, R = C - known_u.T @ known_u, R - known_u.T @ known_f
+    for _ in rest:
+        variance = np.maximum(np.diagonal(C), np.finfo(float).tiny)
+        explains = np.where(doubtful[rest], np.max(R**2, axis=1) / variance, 0.0)
+        i = int(np.argmax(explains))
+        if explains[i] < few:
+            break
+        doubtful[rest[i]] = False
+        R, C = R - np.outer(C[:, i] / C[i, i], R[i]), C - np.outer(C[:, i] / C[i, i], C[i])
+    return doubtful
+
+
+def move_dead(kernel: Kernel, Z: np.ndarray, X: np.ndarray) -> tuple[np.ndarray, int]:
+    """The inducing inputs with the dead ones at the rows of which the others leave out most, and how many were moved.
+
+    Where nothing is left out that would be worth it, they stay.
+    """
+    gone = np.flatnonzero(dead(kernel, Z, X))
+    rows = _pivots(X, len(gone), kernel, np.delete(Z, gone, axis=0), WORTH_MOVING)
+    Z = Z.copy()
+    Z[gone[: len(rows)]] = X[rows]
+    return Z, len(rows)
+
+
+def add_places(kernel: Kernel, Z: np.ndarray, X: np.ndarray, n: int, random_state: Any = None) -> np.ndarray:
+    """The inducing inputs and n more, each at the row of largest variance given all before; at random once none is."""
+    rng = check_random_state(random_state)
+    order = rng.permutation(len(X))[: max(SAMPLE, 4 * (len(Z) + n))]
+    chosen = _pivots(X[order], n, kernel, Z)
+    rest = np.delete(order, chosen)[: n - len(chosen)]
+    return np.concatenate([Z, X[order[chosen]], X[rest]])
+
+
+@in_double_precision
+def _pivots(
+    X: np.ndarray, n_inducing: int, kernel: Kernel, given: np.ndarray | None = None, least: float = 1e-10
+) -> list[int]:
+    """Rows of largest variance given those before: the pivots of the Cholesky factorisation of k(X, X), O(N·M²).
+
+    Given the function at the inputs ``given`` as well, if there are any. Ends early when no more than ``least`` of the
+    largest prior variance is left to explain.
+    """
+    kernel = plain(kernel)
+    left = _variances(kernel, X)
+    enough = least * left.max()
+    first = 0 if given is None else len(given)
+    columns, pivots = np.zeros((first + n_inducing, len(X))), []
+    if given is not None and first:
+        factor = linalg.cholesky(linalg.regularised(_covariances(kernel, given, given))).factor
+        columns[:first] = linalg.solve_lower(factor, _covariances(kernel, given, X))
+        left = np.maximum(left - np.sum(columns[:first] ** 2, axis=0), 0.0)
+    padded = pad_rows(X, padded_size(len(X)))
+    for m in range(first, first + n_inducing):
         i = int(np.argmax(left))
         if left[i] <= enough:
             break
-        column = np.asarray(_column(kernel, X, X[i : i + 1])) - columns[:m, i] @ columns[:m]
+        column = np.asarray(_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
         columns[m] = column / np.sqrt(left[i])
         left = np.maximum(left - columns[m] ** 2, 0.0)
         left[i] = 0.0
         pivots.append(i)
     return pivots
+
+
+def _variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
+    """k(x, x) at each row, padded for the compiler and cut again."""
+    return np.array(_diagonal(kernel, pad_rows(X, padded_size(len(X)))))[: len(X)]
+
+
+def _covariances(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """k(X, Z), padded for the compiler and cut again."""
+    padded = (pad_rows(a, padded_size(len(a))) for a in (X, Z))
+    return np.asarray(_gram(kernel, *padded))[: len(X), : len(Z)]
 
 
 @jax.jit
@@ -114,5 +191,5 @@ def _diagonal(kernel: Kernel, X: Any) -> Any:
 
 
 @jax.jit
-def _column(kernel: Kernel, X: Any, x: Any) -> Any:
-    return kernel.gram(X, x)[:, 0]
+def _gram(kernel: Kernel, X: Any, Z: Any) -> Any:
+    return kernel.gram(X, Z)

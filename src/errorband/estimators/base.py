@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -13,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
+from errorband.approximations.placement import SAMPLE, move_dead
+from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, Sparse, SparseBlocks, TrainingData
@@ -23,7 +26,7 @@ from errorband.means import Mean, as_mean
 from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
-from errorband.optimise import LBFGS, draw_restarts, warn_if_not_converged
+from errorband.optimise import LBFGS, FitResult, draw_restarts, warn_if_not_converged
 from errorband.predictive import Predictive
 
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
@@ -33,6 +36,9 @@ EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 # With inducing points, the search goes over a random sample of rows first if that is less than a quarter of them: this
 # many, and this many for each inducing point.
 WARM_START_ROWS, WARM_START_EACH = 5000, 10
+
+# Where the number of inducing inputs is to be found, searches on the way need not be as exact as the last.
+SWEEP_TOLERANCE = 1e-6
 
 
 class GaussianProcess(BaseEstimator):
@@ -58,7 +64,13 @@ class GaussianProcess(BaseEstimator):
         _, self.approximation_reason_ = self._approximation(len(data.y), start.likelihood, start.mean)
         if self.verbose > 0 and self.approximation == "auto" and not isinstance(start.approximation, Exact):
             print(f"{type(self).__name__}: {self.approximation_reason_}", file=sys.stderr)
-        theta = self._search(objective)
+        optimizer, n_restarts = self._optimizer(), self._n_restarts()
+        for name in ("inducing_sweep_", "moved_inducing_"):  # of an earlier fit
+            vars(self).pop(name, None)
+        if isinstance(start.approximation, Inducing) and start.approximation.n_inducing == "auto":
+            objective, optimizer = self._grown(objective, optimizer, n_restarts, scaling)
+            n_restarts = 0  # they were made where the search was short
+        theta = self._search(objective, optimizer, n_restarts)
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
         # Density of the targets as given, not as standardised.
@@ -121,24 +133,104 @@ class GaussianProcess(BaseEstimator):
         parameters.check(model)
         return model
 
-    def _search(self, objective: EvidenceObjective) -> np.ndarray:
-        """Hyperparameters of the largest evidence; the starting values if ``optimizer`` is None."""
-        optimizer = self._optimizer()
-        theta0 = objective.theta0
+    def _search(self, objective: EvidenceObjective, optimizer: LBFGS | None, n_restarts: int) -> np.ndarray:
+        """Hyperparameters of the largest evidence; the starting values if there is no optimiser."""
+        result = self._maximise(objective, optimizer, n_restarts)
+        if optimizer and result and isinstance(objective.model.approximation, Inducing):
+            result = self._without_dead(objective, optimizer, result)
+        self.fit_result_ = result
+        if result is None:
+            return objective.theta0
+        warn_if_not_converged(result)
+        return result.theta
+
+    def _maximise(
+        self, objective: EvidenceObjective, optimizer: LBFGS | None, n_restarts: int, *others: np.ndarray
+    ) -> FitResult | None:
+        """One search, from the starting values and from others; None if there is no optimiser."""
         if optimizer is None:
-            self.fit_result_ = None
-            return theta0
-        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
-            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
+            return None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         theta0, optimizer = self._warm_start(objective, optimizer, rng)
-        restarts = draw_restarts(theta0, self.n_restarts, rng)
-        label = f"{type(self).__name__}, {len(objective.data.y)} rows, {type(objective.inference).__name__}"
-        self.fit_result_ = optimizer.maximise(
-            objective.value_and_gradient, theta0, restarts=restarts, verbose=self.verbose, label=label
+        scattered = draw_restarts(theta0, n_restarts, rng, parameters.units(objective.model))
+        restarts = np.concatenate([scattered, np.reshape(others, (-1, len(theta0)))])
+        return optimizer.maximise(
+            objective.value_and_gradient,
+            theta0,
+            restarts=restarts,
+            verbose=self.verbose,
+            label=self._label(objective),
         )
-        warn_if_not_converged(self.fit_result_)
-        return self.fit_result_.theta
+
+    def _label(self, objective: EvidenceObjective) -> str:
+        return f"{type(self).__name__}, {len(objective.data.y)} rows, {type(objective.inference).__name__}"
+
+    def _grown(
+        self, objective: EvidenceObjective, optimizer: LBFGS | None, n_restarts: int, scaling: Scaling
+    ) -> tuple[EvidenceObjective, LBFGS | None]:
+        """The objective of a model with as many inducing inputs as help, and what time is left to maximise it."""
+        approximation: Any = objective.model.approximation
+        limit = None if optimizer is None else optimizer.max_seconds
+        budget = approximation.budget if limit is None else min(approximation.budget, limit / 2)
+
+        def search(step: EvidenceObjective, seconds: float, second: np.ndarray | None) -> FitResult | None:
+            if optimizer is None:
+                return None
+            # A thousandth of the tolerance of the sweep, or less, is good enough for a step.
+            brief = dataclasses.replace(
+                optimizer, max_seconds=max(seconds, 0.0), tolerance=max(optimizer.tolerance, SWEEP_TOLERANCE)
+            )
+            return self._maximise(step, brief, n_restarts) if second is None else self._maximise(step, brief, 0, second)
+
+        began = time.perf_counter()
+        model, self.inducing_sweep_ = grow(
+            objective.model,
+            objective.inference,
+            objective.data,
+            search,
+            budget,
+            float(np.log(scaling.y_scale)),
+            check_random_state(self.random_state),
+        )
+        self.approximation_reason_ += f" {self.inducing_sweep_.certificate}"
+        if self.verbose > 0:
+            print(f"{type(self).__name__}: {self.inducing_sweep_.certificate}", file=sys.stderr)
+        if optimizer is not None and self.inducing_sweep_.stopped == INTERRUPTED:
+            optimizer = dataclasses.replace(optimizer, max_seconds=0.0)  # one evaluation on all rows, and no more
+        elif optimizer is not None and limit is not None:
+            optimizer = dataclasses.replace(optimizer, max_seconds=max(limit - (time.perf_counter() - began), 0.0))
+        return EvidenceObjective(model, objective.inference, objective.data), optimizer
+
+    def _without_dead(self, objective: EvidenceObjective, optimizer: LBFGS, result: FitResult) -> FitResult:
+        """The search continued once with dead inducing inputs moved to where they are of use, if that is better."""
+        self.moved_inducing_ = 0
+        free = any(e.path[-1] == "inducing_inputs" and not e.fixed for e in parameters.entries(objective.model))
+        left = np.inf if optimizer.max_seconds is None else optimizer.max_seconds - result.seconds
+        if not free or result.interrupted or left <= 0:
+            return result
+        fitted, _ = objective.at(result.theta)
+        X = objective.data.X
+        rng = check_random_state(self.random_state)
+        sample = X if len(X) <= SAMPLE else X[np.sort(rng.choice(len(X), SAMPLE, replace=False))]
+        Z, moved = move_dead(fitted.kernel, inducing_inputs(fitted), sample)
+        if moved == 0:
+            return result
+        again = dataclasses.replace(optimizer, max_seconds=left if np.isfinite(left) else None).maximise(
+            objective.value_and_gradient,
+            parameters.pack(at_values(objective.model, fitted, Z)),
+            verbose=self.verbose,
+            label=f"{self._label(objective)}, {moved} inducing inputs moved",
+        )
+        better = again if again.value > result.value else result
+        self.moved_inducing_ = moved if better is again else 0
+        told = f" {moved} inducing inputs that had no part in the model were moved to where they have."
+        return dataclasses.replace(
+            better,
+            iterations=result.iterations + again.iterations,
+            evaluations=result.evaluations + again.evaluations,
+            seconds=result.seconds + again.seconds,
+            message=better.message + (told if better is again else ""),
+        )
 
     def _warm_start(
         self, objective: EvidenceObjective, optimizer: LBFGS, rng: np.random.Generator
@@ -269,3 +361,8 @@ class GaussianProcess(BaseEstimator):
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
         return prior, self._training_data, objective.basis
+
+    def _n_restarts(self) -> int:
+        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
+            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
+        return int(self.n_restarts)

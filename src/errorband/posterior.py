@@ -1,6 +1,7 @@
 """What prediction needs and nothing else: the latent posterior at new inputs, a chunk at a time."""
 
 import abc
+import warnings
 from typing import Any
 
 import equinox as eqx
@@ -226,7 +227,51 @@ class PICPosterior(Posterior):
         return linalg.solve_lower_rows(self.factor, _gram_padded(self.kernel, X, self.approximation.inducing_inputs))
 
 
-POSTERIORS: dict[str, type[Posterior]] = {cls.__name__: cls for cls in (DensePosterior, SitePosterior, PICPosterior)}
+class NystromPosterior(Posterior):
+    """What the Nyström approximation predicts; not the posterior of any process, and variances may have to be clipped.
+
+    With A⁻¹ = E − HHᵀ the inverse of what stands in for the covariance of the targets, and k* = k(X, x*),
+
+        mean  m* + k*ᵀg,     variance  k** − k*ᵀEk* + ‖Hᵀk*‖².
+
+    Attributes
+    ----------
+    weights, precision, half : arrays (n,), (n,), (n, M)
+        g, E and H.
+    """
+
+    kernel: Kernel
+    mean: Mean
+    X: np.ndarray
+    weights: np.ndarray
+    precision: np.ndarray
+    half: np.ndarray
+    jitter: float
+
+    @in_double_precision
+    def marginals(self, X, variance=True):
+        means, variances = np.empty(len(X)), np.empty(len(X))
+        chunk = max(16, MEMORY_BUDGET // (32 * padded_size(len(self.X))))
+        for start in range(0, len(X), chunk):
+            part = slice(start, min(start + chunk, len(X)))
+            cross = _gram_padded(self.kernel, X[part], self.X)
+            means[part] = _rows_of(_mean, self.mean, X[part]) + cross @ self.weights
+            if variance:
+                taken = np.sum(cross**2 * self.precision, axis=1) - np.sum((cross @ self.half) ** 2, axis=1)
+                variances[part] = _rows_of(_prior_variance, self.kernel, X[part]) - taken
+        return means[:, None], clipped_variance(variances)[:, None, None] if variance else None
+
+    @in_double_precision
+    def joint(self, X):
+        cross = _gram_padded(self.kernel, X, self.X)
+        half = cross @ self.half
+        cov = _gram_padded(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
+        return _rows_of(_mean, self.mean, X) + cross @ self.weights, cov
+
+
+POSTERIORS: dict[str, type[Posterior]] = {
+    cls.__name__: cls for cls in (DensePosterior, SitePosterior, PICPosterior, NystromPosterior)
+}
 
 
 def _gram_padded(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -238,6 +283,19 @@ def _gram_padded(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
 def _rows_of(function: Any, module: Any, X: np.ndarray) -> np.ndarray:
     """A number for each row, padded for the compiler and cut again."""
     return np.asarray(function(module, pad_rows(X, padded_size(len(X)))))[: len(X)]
+
+
+def clipped_variance(variance: np.ndarray) -> np.ndarray:
+    """Zero in place of variances below zero, which the Nyström approximation can have; a warning says how many."""
+    below = int(np.sum(variance < 0))
+    if below:
+        warnings.warn(
+            f"{below} of {len(variance)} variances of the Nyström approximation came out below zero and were set to "
+            "zero: its bands cannot be trusted there. Use FITC or VFE, or more inducing inputs.",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return np.maximum(variance, 0.0)
 
 
 def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:

@@ -18,7 +18,17 @@ from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, Sparse, SparseBlocks, TrainingData
+from errorband.inference import (
+    EP,
+    INFERENCES,
+    KL,
+    Inference,
+    Laplace,
+    Sparse,
+    SparseBlocks,
+    SparseNystrom,
+    TrainingData,
+)
 from errorband.inference import Exact as ExactInference
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
@@ -209,10 +219,9 @@ class GaussianProcess(BaseEstimator):
         if not free or result.interrupted or left <= 0:
             return result
         fitted, _ = objective.at(result.theta)
-        X = objective.data.X
-        rng = check_random_state(self.random_state)
-        sample = X if len(X) <= SAMPLE else X[np.sort(rng.choice(len(X), SAMPLE, replace=False))]
-        Z, moved = move_dead(fitted.kernel, inducing_inputs(fitted), sample)
+        n = len(objective.data.y)
+        rows = np.sort(check_random_state(self.random_state).permutation(n)[:SAMPLE])
+        Z, moved = move_dead(fitted.kernel, inducing_inputs(fitted), objective.data.X[rows])
         if moved == 0:
             return result
         again = dataclasses.replace(optimizer, max_seconds=left if np.isfinite(left) else None).maximise(
@@ -300,7 +309,8 @@ class GaussianProcess(BaseEstimator):
 
     def _automatic_inference(self, model: Model) -> Inference:
         """What ``inference="auto"`` stands for: a closed form, the approximation's rule, or that of the likelihood."""
-        closed_form = next((rule for rule in (ExactInference(), Sparse(), SparseBlocks()) if rule.applies(model)), None)
+        rules = ExactInference(), SparseNystrom(), Sparse(), SparseBlocks()
+        closed_form = next((rule for rule in rules if rule.applies(model)), None)
         if closed_form is not None:
             return closed_form
         power = model.approximation.ep_power

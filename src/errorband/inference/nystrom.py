@@ -1,0 +1,92 @@
+"""Gaussian likelihood with the Nyström approximation."""
+
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from errorband import linalg
+from errorband.approximations import Nystrom
+from errorband.inference.sparse import Sparse, _first_pass
+from errorband.kernels import Kernel
+from errorband.likelihoods import Gaussian
+from errorband.model import Model
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+from errorband.posterior import NystromPosterior, clipped_variance
+from errorband.predictive import GaussianPredictive
+
+
+class SparseNystrom(Sparse):
+    """Evidence and derivatives of :class:`Sparse` with nothing on the diagonal; predictions with the kernel itself."""
+
+    partners: ClassVar[str] = "Nystrom"
+
+    def applies(self, model: Model) -> bool:
+        """Whether likelihood and approximation are those of this rule."""
+        return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, Nystrom)
+
+    @in_double_precision
+    def posterior(self, model, prior, data, basis, state=None):
+        """All rows, their weights g = A⁻¹t, and A⁻¹ = E − HHᵀ with H = EVC⁻ᵀ, B = CCᵀ, as N × M numbers."""
+        weights, precision, half = _inverse(prior, data)
+        return NystromPosterior(
+            kernel=model.kernel,
+            mean=model.mean,
+            X=np.asarray(data.X[:]),
+            weights=weights,
+            precision=precision,
+            half=half,
+            jitter=0.0,
+        )
+
+    @in_double_precision
+    def leave_one_out(self, prior, data, basis):
+        r"""Prediction of each row by the kernel itself from the others, for O(N²M).
+
+        Without row n, A⁻¹ is A⁻¹ − aaᵀ/a_n, a its column n, elsewhere: with k' = k(x_n, X) but 0 at n and c = k'A⁻¹,
+
+            mean  m_n + k'g − c_n g_n/a_n,     variance  k_nn + σ² − ck'ᵀ + c_n²/a_n.
+        """
+        weights, precision, half = _inverse(prior, data)
+        held: Any = prior.structure
+        kernel, n = held.kernel, len(weights)
+        X = pad_rows(np.asarray(data.X[:]), padded_size(n))
+        own = precision - np.sum(half**2, axis=1)
+        noise = np.full(n, float(prior.likelihood.noise_variance))
+        noise += 0.0 if data.noise_variance is None else data.noise_variance
+        means, variances = np.array(_mean(prior.mean, X))[:n], np.array(_diagonal(kernel, X))[:n]
+        chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
+        for start in range(0, n, chunk):
+            part = np.arange(start, min(start + chunk, n))
+            K = np.array(_gram(kernel, pad_rows(X[part], chunk), X))[: len(part), :n]
+            K[np.arange(len(part)), part] = 0.0
+            C = K * precision - (K @ half) @ half.T
+            c = C[np.arange(len(part)), part]
+            means[part] += K @ weights - c * weights[part] / own[part]
+            variances[part] += -np.sum(C * K, axis=1) + c**2 / own[part]
+        return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + noise))
+
+
+def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """G = A⁻¹t, E and H, with A = Q + noise."""
+    f = _first_pass(prior, data)
+    weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
+    for part, _, V in f.blocks():
+        weights[part] = f.E[part] * (f.residual[part] - V @ f.gamma)
+        half[part] = f.E[part][:, None] * linalg.solve_lower_rows(f.chol.factor, V)
+    return weights, f.E, half
+
+
+@jax.jit
+def _gram(kernel: Kernel, X: Any, Z: Any) -> Any:
+    return kernel.gram(X, Z)
+
+
+@jax.jit
+def _diagonal(kernel: Kernel, X: Any) -> Any:
+    return kernel.gram_diag(X)
+
+
+@jax.jit
+def _mean(mean: Any, X: Any) -> Any:
+    return mean.evaluate(X)

@@ -10,6 +10,7 @@ import numpy as np
 
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
+from errorband.approximations.inducing import UNIT
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.optimise import LBFGS
@@ -70,11 +71,21 @@ class VariationalGP(ExactGP):
         self.theta = theta
         self.gp.set_params(approximation=self.approximation(inducing_inputs=Z))
 
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        units = self.units()
+        value, gradient = super().value_and_gradient(theta / units)
+        return value, gradient / units
+
+    def units(self) -> Array:
+        """The library's vector has inducing inputs in units of its own."""
+        own, Z = split_inducing_inputs(self.theta, self.X.shape[1])
+        return np.append(np.ones(own.size), np.full(Z.size, UNIT))
+
     def fit(self, record: Record) -> Array:
         """From the starting values and places of inducing inputs that the library chooses."""
         M = len(split_inducing_inputs(self.theta, self.X.shape[1])[1])
         self.gp = GPRegressor(approximation=self.approximation(M), normalize=False, random_state=0)
-        own = super().fit(record)
+        own = super().fit(lambda theta: record(theta * self.units()))
         return np.append(own, self.gp.approximation_.inducing_inputs)
 
 

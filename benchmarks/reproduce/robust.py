@@ -59,6 +59,8 @@ def main() -> None:
         for seed in range(options.seeds):
             results.once(f"{share} {options.n} {seed} ", lambda p=share, s=seed: compare(s, p, options.n))
         draws = results.under(f"{share} {options.n} ")
+        if not draws:
+            continue
         rows = [
             [name, *(f"{of([d[name]['ratio'] for d in draws]):.2f}" for of in (np.median, np.mean, np.max)),
              f"{np.median([d[name]['took'] for d in draws]):.1f}",

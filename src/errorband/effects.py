@@ -197,7 +197,7 @@ def training_data(model: Any) -> tuple[np.ndarray, np.ndarray]:
     data, scaling = getattr(model, "_training_data", None), model.scaling_
     if data is None:
         raise ValueError(f"This {type(model).__name__} does not keep its training data; pass X (and y) as well.")
-    return data.X * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
+    return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
 
 
 def additive(model: Any) -> bool:

@@ -35,6 +35,8 @@ class EvidenceObjective:
 
     def __post_init__(self):
         n = len(self.data.y)
+        if not self.inference.reads_rows:
+            self.data = dataclasses.replace(self.data, X=np.asarray(self.data.X))
         self._X = self.inference.inputs(self.data.X)
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
         self._evaluate = self.inference.evaluate  # looked up once: a method of an equinox module is made anew each time

@@ -96,7 +96,8 @@ class Interval(Real):
 
     def inside(self, value):
         width = self.upper - self.lower
-        low, high = self.lower + 0.1 * min(width, abs(self.lower) or width), self.upper - 0.1 * width
+        step = 0.1 * min(width, abs(self.lower) or width) or 0.1 * width  # a tenth of a tiny number can be zero
+        low, high = self.lower + step, self.upper - 0.1 * width
         return np.where(np.less_equal(value, self.lower), low, np.where(np.less(value, self.upper), value, high))
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
 from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
-from errorband.estimators.scaling import Scaling
+from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import (
     EP,
@@ -125,17 +125,20 @@ class GaussianProcess(BaseEstimator):
         """The model with every hyperparameter at its starting value."""
         names = getattr(self, "feature_names_in_", None)
         kernel = self._kernel().with_columns(None if names is None else list(names), data.X.shape[1])
-        kernel.check(data.X)
+        for rows in chunks(data.X):
+            kernel.check(rows)
         likelihood, mean = self._likelihood(), as_mean(self.mean)
         likelihood.check_targets(data.y)
         approximation, _ = self._approximation(len(data.y), likelihood, mean)
         # Where latent values are not in the units of the targets (a log rate, a logit), one is a typical variance.
         y_variance = float(np.var(data.y)) if likelihood.location_scale else 1.0
-        kernel = kernel.initialised(data.X, y_variance or 1.0)
+        some = spread_rows(data.X)
+        X, y = data.X[some], data.y[some]
+        kernel = kernel.initialised(X, y_variance or 1.0)
         model = Model(
             kernel,
             likelihood.initialised(data.y),
-            mean.initialised(data.X, data.y if likelihood.location_scale else np.zeros(len(data.y))),
+            mean.initialised(X, y if likelihood.location_scale else np.zeros(len(y))),
             approximation.initialised(
                 kernel, data.X, data.y if isinstance(likelihood, ClassLikelihood) else None, self.random_state
             ),

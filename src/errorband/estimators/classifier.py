@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from errorband import parameters
 from errorband.estimators.base import GaussianProcess
-from errorband.estimators.scaling import Scaling
+from errorband.estimators.scaling import Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.inference import EP, Inference, Laplace, TrainingData
 from errorband.kernels import Kernel
@@ -182,7 +182,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _training(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> tuple[TrainingData, Scaling]:
         scaling = self._scaling(X, weights=weights)
         labels = self._likelihood().class_values[codes]
-        return TrainingData(scaling.inputs(X), labels, weights=weights), scaling
+        return TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
 
     def _one_for_each_class(self) -> bool:
         if self.multi_class not in ("joint", ONE_VS_REST):

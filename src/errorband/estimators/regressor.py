@@ -7,7 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
-from errorband.estimators.scaling import Scaling
+from errorband.estimators.scaling import Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
@@ -138,7 +138,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
         scaling = self._scaling(X, y if self._likelihood().location_scale else None)
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
-        return TrainingData(scaling.inputs(X), scaling.targets(y), noise), scaling
+        return TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
 
     def _likelihood(self) -> Likelihood:
         if self.likelihood is None:

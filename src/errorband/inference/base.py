@@ -7,7 +7,7 @@ is the same for every model (:mod:`errorband.objective`); nothing is ever differ
 
 import abc
 import dataclasses
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class TrainingData:
     Attributes
     ----------
     X : array (n, D)
+        Or what gives some rows of it at a time, for rules that ask for no more (see :attr:`Inference.reads_rows`).
     y : array (n,)
     noise_variance : array (n,) or None
         Known variances of the noise of each target, on top of the likelihood's own.
@@ -82,6 +83,9 @@ class Evaluation:
 
 class Inference(Printable):
     """A rule that replaces each likelihood term by a Gaussian site."""
+
+    reads_rows: ClassVar[bool] = False
+    """Whether the rule asks for some rows of X at a time, so that they may stay in a file; else X is an array."""
 
     @abc.abstractmethod
     def supports(self, model: Model, data: TrainingData) -> str | None:

@@ -52,6 +52,7 @@ class Sparse(Inference):
     B; the second makes (3), a chunk of rows at a time, and pulls it back through the kernel. Memory is O(chunk·M + M²).
     """
 
+    reads_rows: ClassVar[bool] = True
     partners: ClassVar[str] = "FITC or VFE"
 
     def applies(self, model: Model) -> bool:

@@ -33,6 +33,7 @@ class SparseBlocks(Sparse):
     (Quiñonero-Candela & Rasmussen 2005, §7.) Memory is O(N(M + block)).
     """
 
+    reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "PITC or PIC"
 
     def applies(self, model: Model) -> bool:

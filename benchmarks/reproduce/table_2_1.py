@@ -166,7 +166,7 @@ METHODS: dict[str, Callable[[str, int, int], dict[str, Any]]] = {
     "SPGPC": spgpc, "GPC": gpc, "defaults": defaults, "SVM": svm
 }  # fmt: skip
 STARTS = {"SPGPC": 3, "GPC": 2, "defaults": 1, "SVM": 1}
-LARGE = 1000  # rows: full EP gets one start from here on
+LARGE = 400  # rows: full EP gets one start from here on
 
 
 def starts(method: str, name: str) -> int:
@@ -181,7 +181,7 @@ def folds_of(name: str) -> int:
 def chosen(results: Results, method: str, name: str) -> list[dict[str, Any]]:
     """Of each fold the start of the largest evidence; folds all of whose starts were run."""
     groups = [results.under(f"{name}/{method}/{fold}/") for fold in range(folds_of(name))]
-    return [max(g, key=lambda piece: piece["evidence"]) for g in groups if len(g) == starts(method, name)]
+    return [max(g, key=lambda piece: piece["evidence"]) for g in groups if len(g) >= starts(method, name)]
 
 
 def mean_and_error(pieces: list[dict[str, Any]], key: str, n_test: int) -> tuple[float, float]:
@@ -237,7 +237,7 @@ Naish-Guzman 2007, table 2.1: SPGPC is `GPClassifier(SquaredExponential(ard=Fals
 approximation=FITC(M), inference=EP())` at the printed number M of inducing inputs, GPC the same without approximation.
 Inputs are standardised. Each fit has {ITERATIONS} iterations of L-BFGS (the thesis: 20 of conjugate gradients) from
 a random length-scale and variance, inducing inputs begin at random training rows, and of three starts the one of the
-largest evidence counts (GPC: two, which agree; one for image and splice). "defaults" is a single fit as the library
+largest evidence counts (GPC: two, which agree; one from 400 rows on). "defaults" is a single fit as the library
 does it unasked: inducing inputs begin at clusters of each class, the variance has the prior of GPClassifier, and the
 search ends when it has converged or after 200 iterations.
 The SVM is scikit-learn's, C and width by five-fold cross-validation. Errors and negative log predictive probabilities

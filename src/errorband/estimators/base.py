@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
+from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
 from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
@@ -30,6 +30,7 @@ from errorband.inference import (
     TrainingData,
 )
 from errorband.inference import Exact as ExactInference
+from errorband.inference.informative import informative_rows
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
@@ -69,6 +70,7 @@ class GaussianProcess(BaseEstimator):
     @in_double_precision
     def _fit(self, data: TrainingData, scaling: Scaling) -> None:
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
+        vars(self).pop("active_rows_", None)  # of an earlier fit
         objective = self._objective(data)
         start = objective.model
         _, self.approximation_reason_ = self._approximation(len(data.y), start.likelihood, start.mean)
@@ -81,6 +83,8 @@ class GaussianProcess(BaseEstimator):
             objective, optimizer = self._grown(objective, optimizer, n_restarts, scaling)
             n_restarts = 0  # they were made where the search was short
         theta = self._search(objective, optimizer, n_restarts)
+        if isinstance(start.approximation, IVM):
+            objective, theta = self._take_turns(objective, theta, data, optimizer)
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
         # Density of the targets as given, not as standardised.
@@ -105,13 +109,40 @@ class GaussianProcess(BaseEstimator):
 
     def _objective(self, data: TrainingData) -> EvidenceObjective:
         model = self._initial_model(data)
-        rows = model.approximation.rows(model.kernel, data.X, self.random_state)
-        data = data if rows is None else data.rows(rows)
         inference = self._inference(model)
         reason = inference.supports(model, data)
         if reason is not None:
             raise ValueError(reason)
-        return EvidenceObjective(model, inference, data)
+        if isinstance(model.approximation, IVM):
+            rows = self._informative_rows(model, data)
+        else:
+            rows = model.approximation.rows(model.kernel, data.X, self.random_state)
+        return EvidenceObjective(model, inference, data if rows is None else data.rows(rows))
+
+    def _informative_rows(self, model: Model, data: TrainingData) -> np.ndarray:
+        assert isinstance(model.approximation, IVM)
+        self.active_rows_ = np.sort(informative_rows(model, data, model.approximation.n_rows)[0])
+        return self.active_rows_
+
+    def _take_turns(
+        self, objective: EvidenceObjective, theta: np.ndarray, data: TrainingData, optimizer: LBFGS | None
+    ) -> tuple[EvidenceObjective, np.ndarray]:
+        """Rows chosen at the hyperparameters found, hyperparameters for the rows chosen, and so on."""
+        approximation: Any = objective.model.approximation
+        for _ in range(approximation.rounds - 1):
+            if optimizer is None or (self.fit_result_ is not None and self.fit_result_.interrupted):
+                break
+            if optimizer.max_seconds is not None and self.fit_result_ is not None:
+                left = max(optimizer.max_seconds - self.fit_result_.seconds, 0.0)
+                optimizer = dataclasses.replace(optimizer, max_seconds=left)
+            before, (fitted, _) = self.active_rows_, objective.at(theta)
+            rows = self._informative_rows(fitted, data)
+            if np.array_equal(rows, before):
+                break
+            model = at_values(objective.model, fitted)
+            objective = EvidenceObjective(model, objective.inference, data.rows(rows))
+            theta = self._search(objective, optimizer, 0)
+        return objective, theta
 
     def _scaling(self, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None) -> Scaling:
         """How the model sees validated data; targets are left alone if they are not given."""
@@ -329,6 +360,11 @@ class GaussianProcess(BaseEstimator):
         """
         return Laplace() if likelihood.smooth and (likelihood.n_latents > 1 or not likelihood.log_concave) else EP()
 
+    def _n_restarts(self) -> int:
+        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
+            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
+        return int(self.n_restarts)
+
     def _optimizer(self) -> LBFGS | None:
         if self.optimizer is None or isinstance(self.optimizer, LBFGS):
             return self.optimizer
@@ -374,8 +410,3 @@ class GaussianProcess(BaseEstimator):
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
         return prior, self._training_data, objective.basis
-
-    def _n_restarts(self) -> int:
-        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
-            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
-        return int(self.n_restarts)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.inference.base import Evaluation, Inference, Status
+from errorband.inference.base import Evaluation, Inference, Status, TrainingData
 from errorband.likelihoods import Likelihood
 from errorband.model import PriorAtData
 from errorband.numerics import in_double_precision
@@ -44,6 +44,14 @@ class Data(eqx.Module):
         """Values per datum times the weights, zero for padding."""
         values = masked(values, self.mask)
         return values if self.weights is None else values * self.weights.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def padded_data(data: TrainingData, size: int) -> Data:
+    """The targets with padding up to so many rows."""
+    n = len(data.y)
+    y = np.concatenate([data.y, np.full(size - n, data.y[0])])
+    weights = None if data.weights is None else np.concatenate([data.weights, np.ones(size - n)])
+    return Data(y, np.arange(size) < n, weights)
 
 
 class SiteAdjoint(eqx.Module):
@@ -88,7 +96,7 @@ class SiteInference(Inference):
 
     def evaluate(self, prior, data, basis, state=None):
         """Run compiled, from the sites of the last run if there are any."""
-        padded = self._padded(prior, data)
+        padded = padded_data(data, len(prior.mean))
         cold = self.cold(prior)
         run = _run(self, prior, padded, cold if state is None else state)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
@@ -133,13 +141,6 @@ class SiteInference(Inference):
         sites = self.evaluate(prior, data, basis).state
         mean, cov = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
         return mean, cov
-
-    @staticmethod
-    def _padded(prior: PriorAtData, data: Any) -> Data:
-        n, size = len(data.y), prior.mean.shape[0]
-        y = np.concatenate([data.y, np.full(size - n, data.y[0])])
-        weights = None if data.weights is None else np.concatenate([data.weights, np.ones(size - n)])
-        return Data(y, np.arange(size) < n, weights)
 
 
 @jax.jit

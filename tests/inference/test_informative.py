@@ -1,0 +1,136 @@
+"""The informative vector machine: selection against slow dense references, and the estimators that use it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+
+import dense_reference as dense
+import errorband
+from errorband import GPClassifier, GPRegressor
+from errorband.approximations import FITC, IVM
+from errorband.inference import EP, TrainingData
+from errorband.inference.ep import tilted_derivatives
+from errorband.inference.informative import informative_rows
+from errorband.kernels import Matern, SquaredExponential
+from errorband.likelihoods import Bernoulli, Gaussian, Softmax
+from errorband.means import Zero
+from errorband.model import Model
+from errorband.structures import Dense, Sites
+
+KERNEL = SquaredExponential([0.8, 1.3], 1.44)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, X_test = dense.formula_data()
+    return X[:30], y[:30], X_test
+
+
+def probit_filtered(K, y, n_rows):
+    """Rows in the order of the entropy they take away, and their sites; the whole posterior after each."""
+    h, A = np.zeros(len(y)), K.copy()
+    order, shifts, precisions = [], [], []
+    for _ in range(n_rows):
+        v = np.diag(A)
+        z = y * h / np.sqrt(1 + v)
+        alpha = y * norm.pdf(z) / (norm.cdf(z) * np.sqrt(1 + v))
+        nu = alpha * (alpha + h / (1 + v))
+        score = -0.5 * np.log(1 - nu * v)
+        score[order] = -np.inf
+        n = int(np.argmax(score))
+        precision = nu[n] / (1 - nu[n] * v[n])
+        shift = alpha[n] + precision * (h[n] + v[n] * alpha[n])
+        order.append(n)
+        shifts.append(shift)
+        precisions.append(precision)
+        site = np.zeros(len(y)), np.zeros(len(y))
+        site[0][order], site[1][order] = shifts, precisions
+        A = np.linalg.inv(np.linalg.inv(K) + np.diag(site[1]))
+        h = A @ site[0]
+    return np.array(order), np.array(shifts), np.array(precisions)
+
+
+@pytest.mark.parametrize("n_rows", [9, 30])
+def test_two_classes_against_a_dense_reference(n_rows, data):
+    X, y, _ = data
+    labels, rough = np.where(y > 0.1, 1.0, -1.0), Matern([0.8, 1.3], 1.44, nu=1.5)
+    order, shift, precision = probit_filtered(rough(X), labels, n_rows)
+    found, sites = informative_rows(Model(rough, Bernoulli(), Zero(), IVM()), TrainingData(X, labels), n_rows)
+    assert found.tolist() == order.tolist()
+    assert_allclose(sites.shift[:, 0], shift, rtol=1e-7)
+    assert_allclose(sites.precision[:, 0, 0], precision, rtol=1e-7)
+
+
+def test_three_classes_against_conditioning_afresh(data, x64):
+    X, y, _ = data
+    X, labels, likelihood = X[:8], np.digitize(y[:8], [-0.3, 0.4]).astype(float), Softmax(3)
+    structure = Dense(jnp.stack([KERNEL(X)] * 3))
+    found, sites = informative_rows(Model(KERNEL, likelihood, Zero(), IVM()), TrainingData(X, labels), 4)
+    log_tilted = EP().log_tilted(likelihood, None, TrainingData(X, labels))
+
+    @jax.jit
+    def look(sites):
+        h, A = structure.condition(sites).marginals()
+        return h, A, *tilted_derivatives(log_tilted, h, A)[1:]
+
+    now, taken = Sites.zeros(8, 3), []
+    for i, n in enumerate(found):
+        h, A, alpha, nu = (np.asarray(a) for a in look(now))
+        score = -0.5 * np.linalg.slogdet(np.eye(3) - nu @ A)[1]
+        score[taken] = -np.inf
+        assert n == np.flatnonzero(score > score.max() - 1e-9)[0]
+        taken.append(n)
+        target = A[n] - A[n] @ nu[n] @ A[n]
+        precision = np.linalg.inv(target) - np.linalg.inv(A[n])
+        shift = np.linalg.solve(target, h[n] + A[n] @ alpha[n]) - np.linalg.solve(A[n], h[n])
+        assert_allclose(sites.precision[i], precision, rtol=1e-6, atol=1e-9)
+        assert_allclose(sites.shift[i], shift, rtol=1e-6, atol=1e-9)
+        now = Sites(now.shift.at[n].set(shift), now.precision.at[n].set(precision))
+
+
+def test_with_gaussian_noise_the_sites_are_the_likelihood_and_the_score_is_the_variance(data):
+    X, y, X_test = data
+    order, sites = informative_rows(Model(KERNEL, Gaussian(0.0625), Zero(), IVM()), TrainingData(X, y), 30)
+    assert_allclose(sites.precision[:, 0, 0], 16.0, rtol=1e-9)
+    assert_allclose(sites.shift[:, 0], 16.0 * y[order], rtol=1e-7, atol=1e-9)
+    left = KERNEL.diag(X)
+    for i, n in enumerate(order[:6]):  # each the row of largest variance given those before
+        assert n == np.argmax(left)
+        K = KERNEL(X)[:, order[: i + 1]]
+        left = KERNEL.diag(X) - np.sum(K * np.linalg.solve(K[order[: i + 1]] + 0.0625 * np.eye(i + 1), K.T).T, axis=1)
+    given = {"likelihood": Gaussian(0.0625), "optimizer": None, "normalize": False}
+    exact, all_rows = (GPRegressor(KERNEL, approximation=a, **given).fit(X, y) for a in ("exact", IVM(99)))
+    assert all_rows.active_rows_.tolist() == list(range(30))
+    assert_allclose(all_rows.log_evidence_, exact.log_evidence_, rtol=1e-12)
+    assert_allclose(*(m.predict(X_test, return_std=True) for m in (all_rows, exact)), rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:The search")
+def test_classifier_takes_turns_and_the_hybrid_learns_from_all_rows(data, tmp_path):
+    X, y, X_test = data
+    labels = np.where(y > 0.1, "high", "low")
+    brief = errorband.LBFGS(max_iter=3)
+    once, again = (GPClassifier(approximation=IVM(16, rounds=k), optimizer=brief).fit(X, labels) for k in (1, 3))
+    assert len(once.active_rows_) == 16
+    assert again.active_rows_.tolist() != once.active_rows_.tolist()  # chosen again, at other hyperparameters
+    alone = GPClassifier(again.kernel_, normalize=False, optimizer=None)
+    scaled = again.scaling_.inputs(X)
+    alone.fit(scaled[again.active_rows_], labels[again.active_rows_])
+    assert_allclose(again.log_evidence_, alone.log_evidence_, rtol=1e-6)
+    assert_allclose(again.predict_proba(X_test), alone.predict_proba(again.scaling_.inputs(X_test)), atol=1e-5)
+    again.save(tmp_path / "model.eb")
+    assert np.array_equal(errorband.load(tmp_path / "model.eb").predict_proba(X_test), again.predict_proba(X_test))
+    inputs = FITC(inducing_inputs=scaled[again.active_rows_], optimize_inputs=False)
+    hybrid = GPClassifier(again.kernel_, approximation=inputs, inference=EP(), optimizer=None).fit(X, labels)
+    whole = GPClassifier(again.kernel_, optimizer=None).fit(X, labels)
+    errors = [np.abs(m.predict_proba(X_test) - whole.predict_proba(X_test)).mean() for m in (hybrid, again)]
+    assert errors[0] < errors[1]
+
+
+def test_mistakes_are_explained():
+    for make in (lambda: IVM(0), lambda: IVM(2.5), lambda: IVM(5, rounds=0)):
+        with pytest.raises(ValueError, match="whole number, one or more"):
+            make()

@@ -8,21 +8,23 @@ import dense_reference as dense
 import errorband
 from errorband import GPRegressor
 from errorband.approximations import SubsetOfData
-from errorband.kernels import SquaredExponential
+from errorband.kernels import Matern, SquaredExponential
+from errorband.likelihoods import Gaussian, StudentT
 
 KERNEL = SquaredExponential([0.8, 1.3], 1.44)
 
 
-@pytest.mark.parametrize("select", ["random", "kmeans", "pivoted"])
+@pytest.mark.parametrize("select", ["random", "kmeans", "pivoted", "entropy", "information"])
 def test_it_is_the_exact_model_of_the_rows_chosen(select, tmp_path):
     X, y, X_test = dense.formula_data()
     noise = 0.01 + 0.01 * np.cos(np.arange(60)) ** 2
     options = {"optimizer": None, "normalize": False, "random_state": 0}
-    rows = SubsetOfData(15, select=select).rows(KERNEL, X, 0)
+    options["likelihood"] = Gaussian(0.04)
+    rows = SubsetOfData(15, select=select).rows(KERNEL, X, 0, y, 0.04 + noise)
     assert len(np.unique(rows)) == 15
-    assert np.array_equal(rows, SubsetOfData(15, select=select).rows(KERNEL, X, 0))
+    assert np.array_equal(rows, SubsetOfData(15, select=select).rows(KERNEL, X, 0, y, 0.04 + noise))
     model = GPRegressor(KERNEL, approximation=SubsetOfData(15, select=select), **options).fit(X, y, noise)
-    exact = GPRegressor(KERNEL, likelihood=model.likelihood_, **options).fit(X[rows], y[rows], noise[rows])
+    exact = GPRegressor(KERNEL, **options).fit(X[rows], y[rows], noise[rows])
     assert_allclose(model.log_evidence_, exact.log_evidence_, rtol=1e-12)
     assert_allclose(model.predict(X_test), exact.predict(X_test), rtol=1e-12)
     assert np.array_equal(model.loo().y, y[rows])
@@ -54,6 +56,49 @@ def test_rows_that_repeat_fill_up_at_random():
         rows = SubsetOfData(9, select=select).rows(KERNEL, X, 0)
         assert len(np.unique(rows)) == 9
         assert len(np.unique(X[rows], axis=0)) == 4
+
+
+def posterior(K, t, noise, rows):
+    """Mean and covariance of f at all rows given the targets of some."""
+    A = K[np.ix_(rows, rows)] + np.diag(noise[rows])
+    gain = np.linalg.solve(A, K[rows]).T
+    return gain @ t[rows], K - gain @ K[rows]
+
+
+def entropy_lost(old, new):
+    return 0.5 * (np.linalg.slogdet(old[1])[1] - np.linalg.slogdet(new[1])[1])
+
+
+def divergence(old, new):
+    """KL(new ‖ old) of two Gaussians."""
+    inverse, shift = np.linalg.inv(old[1]), new[0] - old[0]
+    return entropy_lost(old, new) + 0.5 * (np.trace(inverse @ new[1]) - len(shift) + shift @ inverse @ shift)
+
+
+@pytest.mark.parametrize(("select", "score"), [("entropy", entropy_lost), ("information", divergence)])
+def test_scores_against_dense_posteriors(select, score):
+    """Each row is the one that changes the posterior of the function at all rows most, in the sense of the score."""
+    X, y, _ = dense.formula_data()
+    X, y = X[:20], y[:20] + 2.0 * (np.arange(20) == 7)  # one that surprises
+    kernel, noise = Matern(0.7, 1.2, nu=0.5), 0.05 + 0.4 * np.cos(np.arange(20)) ** 2
+    K, expected = kernel(X), []
+    for _ in range(6):
+        old = posterior(K, y, noise, expected)
+        gains = [-np.inf if n in expected else score(old, posterior(K, y, noise, [*expected, n])) for n in range(20)]
+        expected.append(int(np.argmax(gains)))
+    rows = SubsetOfData(6, select=select).rows(kernel, X, 0, y, noise)
+    assert np.array_equal(rows, np.sort(expected))
+    assert (7 in rows) == (select == "information")
+
+
+def test_scores_see_the_noise():
+    X, y, _ = dense.formula_data()
+    noise = np.where(np.arange(60) % 2 == 0, 0.01, 100.0)
+    for select in ("entropy", "information"):
+        assert np.all(SubsetOfData(10, select=select).rows(KERNEL, X, 0, y, noise) % 2 == 0)
+    model = GPRegressor(KERNEL, likelihood=StudentT(4.0, 0.2), approximation=SubsetOfData(10, select="entropy"))
+    with pytest.raises(ValueError, match="for a Gaussian likelihood; choose one of"):
+        model.fit(X, y)
 
 
 @pytest.mark.parametrize(("options", "sentence"), [({"n_rows": 0}, "whole number"), ({"select": "best"}, "'random'")])

@@ -36,8 +36,19 @@ class Approximation(Printable):
         """
         return self
 
-    def rows(self, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray | None:
-        """Positions of the rows to learn from; None for all. On the host, once, before the search."""
+    def rows(
+        self,
+        kernel: Kernel,
+        X: np.ndarray,
+        random_state: Any = None,
+        residual: np.ndarray | None = None,
+        noise: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Positions of the rows to learn from; None for all. On the host, once, before the search.
+
+        ``residual`` and ``noise`` (n,) are the targets less the prior mean and the variances of their noise, None if
+        noise is not Gaussian.
+        """
         return None
 
     @abc.abstractmethod

@@ -13,6 +13,9 @@ from errorband.parameters import plain
 
 PLACEMENTS = ("kmeans", "random", "pivoted")
 
+# Scores of rows that look at the noise, and the second at the targets too.
+SCORES = ("entropy", "information")
+
 # Places are chosen from a random sample of the rows: at least this many, and this many for each inducing input.
 SAMPLE, SAMPLE_EACH = 5000, 20
 
@@ -49,10 +52,19 @@ def place(
     return rows[rng.choice(len(rows), n_inducing, replace=False)]
 
 
-def choose_rows(how: str, n_rows: int, kernel: Kernel, X: np.ndarray, random_state: Any = None) -> np.ndarray:
-    """Positions of ``n_rows`` rows, in order: at random, nearest to cluster centres, or pivots.
+def choose_rows(
+    how: str,
+    n_rows: int,
+    kernel: Kernel,
+    X: np.ndarray,
+    random_state: Any = None,
+    residual: np.ndarray | None = None,
+    noise: np.ndarray | None = None,
+) -> np.ndarray:
+    """Positions of ``n_rows`` rows, in order: at random, nearest to cluster centres, pivots, or those of best score.
 
-    Where the last two find no more that differ, the rest is drawn at random.
+    Where clusters and pivots find no more that differ, the rest is drawn at random. Scores need the targets less the
+    prior mean, and the noise variance of each.
     """
     rng = check_random_state(random_state)
     order = rng.permutation(len(X))
@@ -68,6 +80,9 @@ def choose_rows(how: str, n_rows: int, kernel: Kernel, X: np.ndarray, random_sta
     elif how == "pivoted":
         sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
         chosen = sample[_pivots(X[sample], n_rows, kernel)]
+    elif how in SCORES and residual is not None and noise is not None:
+        sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
+        chosen = sample[_best_scores(how, X[sample], residual[sample], noise[sample], n_rows, kernel)]
     rest = order[~np.isin(order, chosen)][: n_rows - len(chosen)]
     return np.sort(np.concatenate([chosen, rest]))
 
@@ -141,6 +156,33 @@ def add_places(kernel: Kernel, Z: np.ndarray, X: np.ndarray, n: int, random_stat
     chosen = _pivots(X[order], n, kernel, Z)
     rest = np.delete(order, chosen)[: n - len(chosen)]
     return np.concatenate([Z, X[order[chosen]], X[rest]])
+
+
+@in_double_precision
+def _best_scores(how: str, X: np.ndarray, t: np.ndarray, noise: np.ndarray, n: int, kernel: Kernel) -> list[int]:
+    r"""One row after the other: that of the best score given the targets of those before. O(N·n²).
+
+    With h and v the posterior mean and variance of f at a row, t its target and σ² its noise, taking it in lowers the
+    entropy of the posterior by ½ log(1 + v/σ²) ("entropy"; Lawrence, Seeger & Herbrich 2003), and the new posterior has
+    from the old the Kullback-Leibler divergence ("information"; Seeger 2003)
+
+        ½ [log(1 + v/σ²) − v/(v + σ²) + v(t − h)²/(v + σ²)²].
+    """
+    kernel, chosen = plain(kernel), []
+    v, h, columns = _variances(kernel, X), np.zeros(len(X)), np.zeros((n, len(X)))
+    padded = pad_rows(X, padded_size(len(X)))
+    for m in range(n):
+        score = np.log1p(v / noise)
+        if how == "information":
+            score += v / (v + noise) * ((t - h) ** 2 / (v + noise) - 1.0)
+        score[chosen] = -np.inf
+        i = int(np.argmax(score))
+        column = np.asarray(_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
+        columns[m] = column / np.sqrt(v[i] + noise[i])
+        h = h + column * (t[i] - h[i]) / (v[i] + noise[i])
+        v = np.maximum(v - columns[m] ** 2, 0.0)
+        chosen.append(i)
+    return chosen
 
 
 @in_double_precision

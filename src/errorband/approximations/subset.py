@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 
 from errorband.approximations.exact import Exact
-from errorband.approximations.placement import PLACEMENTS, choose_rows
+from errorband.approximations.placement import PLACEMENTS, SCORES, choose_rows
 
 
 class SubsetOfData(Exact):
@@ -16,10 +16,11 @@ class SubsetOfData(Exact):
     ----------
     n_rows : int
         How many rows to keep; all if there are no more.
-    select : {"random", "kmeans", "pivoted"}
-        Drawn at random; those nearest to the centres of clusters; or, one after the other, the row of largest variance
-        given those before, at the starting values of the kernel (the entropy score of Lawrence, Seeger & Herbrich 2003
-        for a Gaussian likelihood of little noise).
+    select : {"random", "kmeans", "pivoted", "entropy", "information"}
+        Drawn at random; those nearest to the centres of clusters; or, one after the other and at the starting values
+        of the kernel: the row of largest variance given the function at those before; the row whose target lowers the
+        entropy of the posterior most given the targets before (Lawrence, Seeger & Herbrich 2003); the row whose target
+        changes the posterior most (Seeger 2003). The last two are for Gaussian noise and take it into account.
 
     Examples
     --------
@@ -38,8 +39,19 @@ class SubsetOfData(Exact):
     def __check_init__(self):
         if not (isinstance(self.n_rows, (int, np.integer)) and self.n_rows > 0):
             raise ValueError(f"SubsetOfData(n_rows={self.n_rows!r}): give a whole number, one or more.")
-        if self.select not in PLACEMENTS:
-            raise ValueError(f"SubsetOfData(select={self.select!r}): choose one of {', '.join(map(repr, PLACEMENTS))}.")
+        known = (*PLACEMENTS, *SCORES)
+        if self.select not in known:
+            raise ValueError(f"SubsetOfData(select={self.select!r}): choose one of {', '.join(map(repr, known))}.")
 
-    def rows(self, kernel, X, random_state=None):
-        return choose_rows(self.select, self.n_rows, kernel, X, random_state)
+    @property
+    def scores(self) -> bool:
+        """Whether rows are chosen by a score that looks at targets and noise."""
+        return self.select in SCORES
+
+    def rows(self, kernel, X, random_state=None, residual=None, noise=None):
+        if self.scores and (residual is None or noise is None):
+            raise ValueError(
+                f"SubsetOfData(select={self.select!r}) is for a Gaussian likelihood; choose one of "
+                f"{', '.join(map(repr, PLACEMENTS))}."
+            )
+        return choose_rows(self.select, self.n_rows, kernel, X, random_state, residual, noise)

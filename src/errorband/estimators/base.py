@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
+from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing, SubsetOfData
 from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
@@ -116,7 +116,8 @@ class GaussianProcess(BaseEstimator):
         if isinstance(model.approximation, IVM):
             rows = self._informative_rows(model, data)
         else:
-            rows = model.approximation.rows(model.kernel, data.X, self.random_state)
+            targets = _with_gaussian_noise(model, data)
+            rows = model.approximation.rows(model.kernel, data.X, self.random_state, *targets)
         return EvidenceObjective(model, inference, data if rows is None else data.rows(rows))
 
     def _informative_rows(self, model: Model, data: TrainingData) -> np.ndarray:
@@ -410,3 +411,15 @@ class GaussianProcess(BaseEstimator):
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
         return prior, self._training_data, objective.basis
+
+
+@in_double_precision
+def _with_gaussian_noise(model: Model, data: TrainingData) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Targets less the prior mean, and the variance of the noise of each, where scores of rows need them."""
+    likelihood: Any = parameters.plain(model.likelihood)
+    approximation = model.approximation
+    if not (isinstance(likelihood, Gaussian) and isinstance(approximation, SubsetOfData) and approximation.scores):
+        return None, None
+    noise = np.full(len(data.y), float(likelihood.noise_variance))
+    noise += 0.0 if data.noise_variance is None else data.noise_variance
+    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), noise

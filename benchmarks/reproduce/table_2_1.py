@@ -190,13 +190,12 @@ def chosen(results: Results, method: str, name: str) -> list[dict[str, Any]]:
 
 
 def mean_and_error(pieces: list[dict[str, Any]], key: str, n_test: int) -> tuple[float, float]:
-    """Mean over folds and its standard error: from the scatter of folds; from that of rows for one or two folds."""
+    """Mean over folds and its standard error: the larger of what the scatter of folds and that of test rows say."""
     values = np.array([piece[key] for piece in pieces])
-    if len(values) > 2:
-        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
-    mean = float(values.mean())
-    spread = np.sqrt(mean * (1 - mean)) if key == "error" else pieces[0]["nlp_sd"]
-    return mean, float(spread / np.sqrt(n_test * len(values)))
+    mean, n = float(values.mean()), len(values)
+    of_rows = np.sqrt(mean * (1 - mean)) if key == "error" else np.mean([piece["nlp_sd"] for piece in pieces])
+    of_folds = values.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
+    return mean, float(max(of_folds, of_rows / np.sqrt(n_test * n)))
 
 
 def verdict(found: tuple[float, float], printed: float, n_folds: int) -> str:
@@ -250,13 +249,14 @@ def write(results: Results) -> None:
 
 Naish-Guzman 2007, table 2.1: SPGPC is `GPClassifier(SquaredExponential(ard=False), likelihood=Bernoulli(bias=0.0),
 approximation=FITC(M), inference=EP())` at the printed number M of inducing inputs, GPC the same without approximation.
-Inputs are standardised. Each fit has {ITERATIONS} iterations of L-BFGS (the thesis: 20 of conjugate gradients) from
+Inputs are standardised. Each fit has {ITERATIONS} iterations of L-BFGS (the thesis: 20 of conjugate gradients; a second
+round follows where the library found dead inducing inputs and moved them) from
 a random length-scale and variance, inducing inputs begin at random training rows, and of three starts the one of the
 largest evidence counts (GPC: two, which agree; one from 400 rows on). "defaults" is a single fit as the library
 does it unasked: inducing inputs begin at clusters of each class, the variance has the prior of GPClassifier, and the
 search ends when it has converged or after 200 iterations.
 The SVM is scikit-learn's, C and width by five-fold cross-validation. Errors and negative log predictive probabilities
-(nats) are means over folds ± their standard error; *synth* has a single split, there ± is the scatter of test rows.
+(nats) are means over folds ± their standard error, the larger of what the scatter of folds and that of test rows say.
 
 Splits:
 

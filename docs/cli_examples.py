@@ -41,7 +41,7 @@ hyperparameters it has found, and is written to one file. The report (`--report`
   so the search uses at most as many rows as the budget allows (2,500 for a minute) and the model keeps at most 5,000;
   rows are then drawn at random with `--seed`, and the tool says so. `--max-rows` sets both.
 - `--model fitc` or `vfe` learns from all rows instead, through [inducing points](theory/sparse.md); `--inducing` is how
-  many.
+  many, or `auto`: the report then shows what was tried, and the certificate that more would not help.
 - `--kernel` takes `se`, `matern12`, `matern32`, `matern52`, `rq`, `linear`, or a sum such as `se+linear`.
 - Ctrl-C ends the search; the best model so far is judged and written, with a warning and exit code 0.
 - `--quiet` prints nothing on success.""",

@@ -123,6 +123,8 @@ def test_no_model_file_or_one_without_a_table(run, fitted, tmp_path):
         ("fit", "DATA", "--target", "progression", "--kernel", "matern23"),
         ("fit", "DATA", "--target", "progression", "--model", "forest"),
         ("fit", "DATA", "--target", "progression", "--inducing", "10"),
+        ("fit", "DATA", "--target", "progression", "--model", "fitc", "--inducing", "many"),
+        ("fit", "DATA", "--target", "progression", "--model", "subsetofdata", "--inducing", "auto"),
         ("fit", "DATA", "--target", "progression", "--output", "/nowhere/at/all.eb"),
         ("fit", "DATA", "--target", "progression", "--report", "/"),
         ("fit", "DATA", "--target", "progression", "--test-size", "2"),

@@ -173,3 +173,14 @@ def test_inducing_points(run, fitted, tmp_path):
     assert type(model.approximation_).__name__ == "VFE"
     assert len(model.approximation_.inducing_inputs) == 7
     assert len(model._training_data.y) == 80
+
+
+def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
+    args = ("--target", "progression", "--id", "patient", "--model", "vfe", "--inducing", "auto", "--time-budget", "2")
+    result = run("fit", fitted / "data.csv", *args, "-o", tmp_path / "m.eb", "--report", tmp_path / "r.html")
+    assert result.exit_code == 0
+    model = TableModel.load(tmp_path / "m.eb")
+    sweep = model.estimator.inducing_sweep_
+    assert len(model.estimator.approximation_.inducing_inputs) == sweep.chosen
+    assert f"--inducing auto: {sweep.certificate}" in model.facts["notes"]
+    assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")

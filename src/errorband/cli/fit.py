@@ -29,7 +29,9 @@ def fit(
     report: Annotated[Path | None, typer.Option(help="A report to write, as one HTML file.")] = None,
     task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
     model: Annotated[str, typer.Option(help="auto, exact, or inducing points: fitc, vfe, powerep, dtc, sor.")] = "auto",
-    inducing: Annotated[int | None, typer.Option(min=1, help="How many inducing points; 200 by default.")] = None,
+    inducing: Annotated[
+        str | None, typer.Option(metavar="<int or auto>", help="How many inducing points, or auto; 200 by default.")
+    ] = None,
     kernel: Annotated[str, typer.Option(help="se, matern12, matern32, matern52, rq, linear; + adds some.")] = "se",
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
     seed: o.Seed = 0,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from errorband import __version__, parameters
-from errorband.approximations import APPROXIMATIONS
+from errorband.approximations import APPROXIMATIONS, Inducing
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.optimise import LBFGS
@@ -27,7 +27,7 @@ class Settings:
     kernel: Any = None
     kernel_name: str = "se"
     model: str = "auto"
-    inducing: int | None = None
+    inducing: str | None = None
     test_size: float = 0.2
     seed: int = 0
     time_budget: float = 60.0
@@ -87,7 +87,7 @@ def class_names(model: Any, encoder: TableEncoder) -> list[str] | None:
     return [str(label) for label in encoder.decode_labels(np.asarray(model.classes_))]
 
 
-def approximation_named(name: str, inducing: int | None = None) -> Any:
+def approximation_named(name: str, inducing: str | None = None) -> Any:
     """What the estimators take as ``approximation``, from what was given on the command line."""
     known = {key.lower(): cls for key, cls in APPROXIMATIONS.items()}
     if name.lower() in ("auto", "exact"):
@@ -100,8 +100,15 @@ def approximation_named(name: str, inducing: int | None = None) -> Any:
     if name.lower() not in known:
         choices = ", ".join(dict.fromkeys(["auto", "exact", *known]))
         raise Problem(f"There is no model {name!r}, so choose one of {choices}.", ExitCode.USAGE)
-    cls = known[name.lower()]
-    return cls() if inducing is None else cls(inducing)  # pyright: ignore[reportCallIssue]
+    cls: Any = known[name.lower()]
+    if inducing is None:
+        return cls()
+    if inducing == "auto" and issubclass(cls, Inducing):
+        return cls("auto")
+    if not (inducing.isdecimal() and int(inducing) > 0):
+        choice = " or auto" if issubclass(cls, Inducing) else ""
+        raise Problem(f"--inducing {inducing} is not a number above 0{choice}, so give one.", ExitCode.USAGE)
+    return cls(int(inducing))
 
 
 def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
@@ -175,6 +182,8 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
     final.fit_result_ = found.fit_result_  # how the hyperparameters were found
+    if hasattr(found, "inducing_sweep_"):
+        notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")
     told = dict.fromkeys(_told(w) for w in caught if _for_the_user(w))
     rows_in_model = len(searched) if final is found else len(final_rows)
     return Fitted(judged, final, train, test, rows_in_model, notes, list(told))
@@ -196,7 +205,11 @@ def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) ->
     }
     if not isinstance(settings["approximation"], str):
         settings["approximation"] = parameters.plain(found.approximation_)
-    return type(found)(**settings).fit(X.iloc[rows], y[rows])
+    model = type(found)(**settings).fit(X.iloc[rows], y[rows])
+    for name in ("approximation_reason_", "inducing_sweep_", "moved_inducing_"):  # how the inducing inputs were found
+        if hasattr(found, name):
+            setattr(model, name, getattr(found, name))
+    return model
 
 
 def _subset(rows: np.ndarray, most: int, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:

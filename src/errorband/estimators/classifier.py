@@ -80,6 +80,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         the models, which is not comparable with that of the joint model.
     kernel_, likelihood_, mean_, approximation_, inference_
         The fitted parts, with plain values. With one model per class, all but ``inference_`` are lists.
+    inducing_sweep_, moved_inducing_
+        As in :class:`GPRegressor`.
     estimators_ : list of GPClassifier
         The two-class models, in the order of ``classes_``; only with one model per class.
     fit_result_ : FitResult, list of FitResult or None

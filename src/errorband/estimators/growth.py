@@ -160,7 +160,7 @@ def grow(
             second = parameters.pack(at_values(start, start, afresh))
     chosen = _choice(steps)
     if stopped == DISTINCT and chosen is steps[-1]:  # the rows held out are rows too
-        chosen = dataclasses.replace(chosen, model=at_values(chosen.model, chosen.model, np.unique(data.X, axis=0)))
+        chosen = dataclasses.replace(chosen, model=at_values(chosen.model, chosen.model, np.unique(data.X[:], axis=0)))
     return _numbered(chosen.model), InducingSweep(
         n_inducing=tuple(s.n_inducing for s in steps),
         log_evidence=tuple(s.log_evidence for s in steps),
@@ -296,7 +296,7 @@ def _sentence(steps: list[_Step], chosen: _Step, stopped: str, budget: float) ->
     if len(steps) > 1:
         evidence, nlpd = _gains(steps)
         before = f"From {steps[-2].n_inducing} to {last.n_inducing} inducing inputs"
-        gains = f"{before} the log evidence per row rose by {evidence:.3f} and the held-out NLPD fell by {nlpd:.3f}"
+        gains = f"{before} the log evidence per row changed by {evidence:+.3f} and the held-out NLPD by {-nlpd:+.3f}"
     else:
         gains = f"{last.n_inducing} inducing inputs were tried"
     if stopped == CERTIFIED:

@@ -58,6 +58,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         The fitted parts, with plain values.
     approximation_reason_ : str
         Why this approximation.
+    inducing_sweep_ : InducingSweep
+        How the number of inducing inputs was chosen, with "auto" in place of it: ``print(model.inducing_sweep_)``.
+    moved_inducing_ : int
+        How many inducing inputs had no part in the model and were moved, if it has any.
     log_evidence_ : float
         Log marginal likelihood of the targets at the fitted hyperparameters.
     fit_result_ : FitResult or None

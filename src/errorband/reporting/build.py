@@ -17,6 +17,7 @@ from errorband.reporting.content import Calibration, Curve, HeldOut, Map, Regres
 from errorband.reporting.describe import describe, first
 from errorband.reporting.hyperparameters import hyperparameters
 from errorband.reporting.scores import baseline_scores, compare, score
+from errorband.reporting.sparse import inducing
 
 LEVELS = (0.5, 0.8, 0.95)
 MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
@@ -78,6 +79,7 @@ def build_regression(
         hyperparameters=tuple(rows),
         curve=_curve(model, train_X, train_y, test_X, rng) if d == 1 else None,
         map=_map(model, train_X, rng) if d == 2 else None,
+        inducing=inducing(model),
     )
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from errorband.reporting.checks import Finding
-from errorband.reporting.content import Summary
+from errorband.reporting.content import InducingContent, Summary
 from errorband.reporting.hyperparameters import Hyperparameter
 from errorband.reporting.scores import Comparison, Scores
 
@@ -80,3 +80,4 @@ class ClassificationContent:
     surprises: tuple[ClassSurprise, ...] | None
     hyperparameters: tuple[Hyperparameter, ...]
     map: ClassMap | None
+    inducing: InducingContent | None = None

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from errorband.effects import PartialDependence
+from errorband.estimators.growth import InducingSweep
 from errorband.reporting.checks import CoverageAt, Finding
 from errorband.reporting.hyperparameters import Hyperparameter
 from errorband.reporting.scores import Comparison, Scores
@@ -97,6 +98,19 @@ class Map:
 
 
 @dataclasses.dataclass(frozen=True)
+class InducingContent:
+    """Inducing inputs (M, D) of a fitted model in the units of the data, some of its rows (n, D), and the sweep."""
+
+    method: str
+    places: np.ndarray
+    rows: np.ndarray
+    moved: int
+    reason: str
+    learned: bool
+    sweep: InducingSweep | None
+
+
+@dataclasses.dataclass(frozen=True)
 class RegressionContent:
     """Everything a report on a regression says."""
 
@@ -117,3 +131,4 @@ class RegressionContent:
     hyperparameters: tuple[Hyperparameter, ...]
     curve: Curve | None
     map: Map | None
+    inducing: InducingContent | None = None

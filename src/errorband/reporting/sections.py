@@ -13,6 +13,7 @@ from errorband.reporting.hyperparameters import LATENT
 from errorband.reporting.markup import Html, el, join
 from errorband.reporting.page import Plot, Section, table
 from errorband.reporting.scores import METRICS, Comparison, Metric
+from errorband.reporting.sparse import inducing_section
 from errorband.reporting.text import brief, count, duration, listing, number, percent, places_for
 
 MAX_HYPERPARAMETERS = 60
@@ -51,7 +52,8 @@ def regression_sections(c: RegressionContent) -> list[Section]:
     clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
     parts = (
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), hyperparameters_section(c),
+        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.input_names),
+        hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]
 

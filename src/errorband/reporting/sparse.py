@@ -1,0 +1,130 @@
+"""Inducing inputs in a report: where they are, how many, and why so many. The same for every kind of model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband import effects
+from errorband.approximations import Inducing
+from errorband.estimators.growth import InducingSweep
+from errorband.reporting.content import InducingContent
+from errorband.reporting.figures import Figure, hover, label, layout, line
+from errorband.reporting.markup import Html
+from errorband.reporting.page import Plot, Section, table
+from errorband.reporting.text import count, duration, listing, number
+
+MAX_ROWS = 500  # of the training rows that are drawn beside the inducing inputs
+MAX_INPUTS = 20  # of which the ranges are shown
+
+
+def inducing(model: Any) -> InducingContent | None:
+    """What there is to say; None for a model without inducing inputs, or one made of several."""
+    approximation = getattr(model, "approximation_", None)
+    if not isinstance(approximation, Inducing):
+        return None
+    scaling, X = model.scaling_, effects.training_data(model)[0]
+    asked = getattr(model, "approximation", None)
+    return InducingContent(
+        method=type(approximation).__name__,
+        places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
+        rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
+        moved=int(getattr(model, "moved_inducing_", 0)),
+        reason=model.approximation_reason_,
+        learned=model.fit_result_ is not None and getattr(asked, "optimize_inputs", True),
+        sweep=getattr(model, "inducing_sweep_", None),
+    )
+
+
+def inducing_section(content: InducingContent | None, names: Sequence[str]) -> Section | None:
+    """The section on inducing inputs, if the model has any."""
+    if content is None:
+        return None
+    c = content
+    lead = (
+        f"{c.method} sees the function through {count(len(c.places), 'inducing input')}, "
+        f"{'learned with the hyperparameters' if c.learned else 'left where they were put'}. {c.reason}"
+    )
+    if c.moved:
+        lead += f" {count(c.moved, 'inducing input')} had no part in the model and were moved on the way."
+    blocks: list[Html | Plot | Sequence[Plot]] = []
+    if c.sweep is not None:
+        blocks += _sweep(c.sweep)
+    if len(names) <= 2:
+        caption = "Where the inducing inputs are (diamonds), among training rows (dots)."
+        blocks.append(Plot(_places(c, names), caption))
+    else:
+        blocks.append(_ranges(c, names))
+    return Section("inducing", "The inducing inputs", lead, blocks)
+
+
+def _sweep(s: InducingSweep) -> list[Html | Plot | Sequence[Plot]]:
+    numbers, nlpd, spent = np.array(s.n_inducing), np.array(s.nlpd), np.cumsum(s.seconds)
+    against_number = Plot(
+        _curve(numbers, nlpd, "inducing inputs", [f"{M:,} inducing inputs" for M in numbers]),
+        f"Negative log predictive density per row of {s.n_held_out:,} rows held out for the sweep, learned from "
+        f"{s.n_rows:,} others; lower is better.",
+    )
+    texts = [f"{M:,} inducing inputs, {duration(t)}" for M, t in zip(numbers, spent, strict=True)]
+    against_time = Plot(
+        _curve(spent, nlpd, "seconds", texts),
+        "The same against the time the sweep had taken. It depends on the machine.",
+    )
+    rows = [
+        [
+            f"{M:,}" + (" (chosen)" if s.chosen == M else ""),
+            number(evidence, decimals=4),
+            number(held, decimals=4),
+            "" if gap is None else number(gap, 2),
+            duration(seconds),
+        ]
+        for M, evidence, held, gap, seconds in zip(s.n_inducing, s.log_evidence, s.nlpd, s.gap, s.seconds, strict=True)
+    ]
+    head = ["Inducing inputs", "Log evidence per row", "Held-out NLPD", "Gap to the exact evidence at most", "Time"]
+    return [[against_number, against_time], table(head, rows, "Numbers of inducing inputs tried", "stack", (1, 2, 3))]
+
+
+def _curve(x: np.ndarray, nlpd: np.ndarray, title: str, texts: Sequence[str]) -> Figure:
+    data = [
+        line(x, nlpd, "@model", mode="lines+markers", marker={"size": 8, "color": "@model"}, text=list(texts),
+             hoverinfo="all", hovertemplate=hover("%{text}", "held-out NLPD %{y:.4f}"))
+    ]  # fmt: skip
+    steps = listing([f"{number(v, 4)} at {number(a, 3)}" for a, v in zip(x, nlpd, strict=True)], most=12)
+    alt = f"Held-out NLPD against {title}: {steps}."
+    return Figure(data, layout(title, "held-out NLPD", xaxis={"type": "log"}), alt, height=280)
+
+
+def _places(c: InducingContent, names: Sequence[str]) -> Figure:
+    flat = len(names) == 1
+    dots, marks = (
+        (a[:, 0], np.full(len(a), level) if flat else a[:, 1]) for a, level in ((c.rows, 0.0), (c.places, 1.0))
+    )
+    data = [
+        {"type": "scatter", "mode": "markers", "x": dots[0], "y": dots[1], "name": "training rows",
+         "marker": {"size": 5, "color": "@ink", "opacity": 0.35}, "hoverinfo": "skip"},
+        {"type": "scatter", "mode": "markers", "x": marks[0], "y": marks[1], "name": "inducing inputs",
+         "marker": {"size": 9, "color": "@accent", "symbol": "diamond"},
+         "hovertemplate": hover(*[f"{label(n)} %{{{axis}:.4g}}" for n, axis in zip(names, "xy", strict=False)])},
+    ]  # fmt: skip
+    more: dict[str, Any] = {"showlegend": True}
+    if flat:
+        more["yaxis"] = {"tickvals": [0, 1], "ticktext": ["rows", "inducing"], "range": [-0.6, 1.6], "showgrid": False}
+    ends = zip(names, c.places.min(axis=0), c.places.max(axis=0), strict=True)
+    where = listing([f"{name} from {number(low)} to {number(high)}" for name, low, high in ends])
+    alt = f"{count(len(c.places), 'inducing input')} among the training rows: {where}."
+    y = "" if flat else label(names[1])
+    return Figure(data, layout(label(names[0]), y, **more), alt, height=200 if flat else 400)
+
+
+def _ranges(c: InducingContent, names: Sequence[str]) -> Html:
+    rows = []
+    for j, name in enumerate(names[:MAX_INPUTS]):
+        x, z = c.rows[:, j], c.places[:, j]
+        outside = int(np.sum((z < x.min()) | (z > x.max())))
+        spread = [f"{number(a.min())} to {number(a.max())}" for a in (x, z)]
+        rows.append([name, *spread, number(float(np.median(x))), number(float(np.median(z))), f"{outside:,}"])
+    head = ["Input", "Rows", "Inducing inputs", "Median of rows", "Median of inducing", "Outside the rows"]
+    caption = "Where the inducing inputs are, along each input"
+    if len(names) > MAX_INPUTS:
+        caption += f" (the first {MAX_INPUTS} of {len(names)})"
+    return table(head, rows, caption, "stack", (1, 2, 3, 4, 5))

@@ -1,0 +1,72 @@
+"""Inducing inputs in the report."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from errorband import GPClassifier, GPRegressor
+from errorband.approximations import FITC, VFE
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Gaussian
+from errorband.reporting import report
+from errorband.reporting.sparse import inducing, inducing_section
+
+KERNEL = SquaredExponential(0.4, 1.0)
+
+
+@pytest.fixture(scope="module")
+def grown():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(100, 200, (300, 1))
+    y = np.sin(X[:, 0] / 5) + 0.1 * rng.normal(size=300)
+    options = {"likelihood": Gaussian(0.02), "optimizer": None, "random_state": 0}
+    return GPRegressor(KERNEL, approximation=FITC("auto"), **options).fit(X[:250], y[:250]), X[250:], y[250:]
+
+
+def test_sweep_places_and_certificate_are_in_the_page(grown):
+    model, X, y = grown
+    content, sweep = inducing(model), model.inducing_sweep_
+    assert content.places.shape == (sweep.chosen, 1)
+    assert content.places.min() > 90  # in the units of the data
+    assert np.isin(content.rows, model._training_data.X * model.scaling_.x_scale + model.scaling_.x_shift).all()
+    section = inducing_section(content, ["hour"])
+    assert sweep.certificate in section.lead
+    assert "left where they were put" in section.lead
+    (number, spent), table, places = section.blocks
+    np.testing.assert_allclose(number.figure.data[0]["x"], sweep.n_inducing)
+    np.testing.assert_allclose(number.figure.data[0]["y"], sweep.nlpd)
+    np.testing.assert_allclose(spent.figure.data[0]["x"], np.cumsum(sweep.seconds))
+    assert f"{sweep.chosen} (chosen)" in table
+    np.testing.assert_allclose(places.figure.data[1]["x"], content.places[:, 0])
+    page = report(model, X, y, target="level").html
+    assert "The inducing inputs" in page
+    assert sweep.certificate in page
+
+
+def test_two_inputs_are_drawn_and_more_are_a_table(grown):
+    rng = np.random.default_rng(1)
+    two = dataclasses.replace(
+        inducing(grown[0]), places=rng.normal(size=(9, 2)), rows=rng.normal(size=(30, 2)), sweep=None, moved=3
+    )
+    section = inducing_section(two, ["a", "b"])
+    assert "3 inducing inputs had no part" in section.lead
+    np.testing.assert_allclose(section.blocks[0].figure.data[1]["y"], two.places[:, 1])
+    four = dataclasses.replace(two, places=10 + rng.normal(size=(9, 4)), rows=rng.normal(size=(30, 4)))
+    (table,) = inducing_section(four, ["a", "<b>", "c", "d"]).blocks
+    assert "&lt;b&gt;" in table
+    assert table.count(">9<") == 4  # all of them are outside the rows
+
+
+def test_classes_and_models_without():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 2))
+    options = {"optimizer": None, "random_state": 0}
+    model = GPClassifier(KERNEL, approximation=FITC(5), **options).fit(X[:60], X[:60, 0] > 0)
+    page = report(model, X[60:], X[60:, 0] > 0).html
+    assert "FITC sees the function through 5 inducing inputs" in page
+    exact = GPRegressor(KERNEL, **options).fit(X, X[:, 0])
+    assert inducing(exact) is None
+    assert inducing_section(None, ["a"]) is None
+    learned = GPRegressor(KERNEL, approximation=VFE(4), random_state=0).fit(X, X[:, 0])
+    assert inducing(learned).learned

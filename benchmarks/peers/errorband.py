@@ -15,7 +15,7 @@ from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.optimise import LBFGS
 from peers.base import Model, Record
-from problems import Array, labels, split, split_inducing_inputs
+from problems import SPARSE_ITERATIONS, Array, labels, split, split_inducing_inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Recorded(LBFGS):
 
 class ExactGP(Model):
     packages = ("errorband", "jax", "jaxlib", "equinox")
+    iterations = LBFGS.max_iter
 
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         super().__init__(X, y, theta)
@@ -53,7 +54,7 @@ class ExactGP(Model):
         return float(value), np.asarray(gradient)  # waits for the result
 
     def fit(self, record: Record) -> Array:
-        self.gp.set_params(optimizer=Recorded(record=record)).fit(self.X, self.y)
+        self.gp.set_params(optimizer=Recorded(max_iter=self.iterations, record=record)).fit(self.X, self.y)
         kernel, likelihood = self.gp.kernel_, self.gp.likelihood_
         return np.log(np.hstack([kernel.lengthscale, kernel.variance, likelihood.noise_variance]))
 
@@ -64,6 +65,7 @@ class ExactGP(Model):
 
 class VariationalGP(ExactGP):
     approximation = VFE
+    iterations = SPARSE_ITERATIONS
 
     def __init__(self, X: Array, y: Array, theta: Array) -> None:
         own, Z = split_inducing_inputs(theta, X.shape[1])

@@ -1,0 +1,96 @@
+"""Limits and truths that no rule may contradict: Student-t with many degrees of freedom, sampled evidence, classes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+import dense_reference as dense
+from errorband import GPClassifier, GPRegressor
+from errorband.inference import EP, KL, Laplace
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Gaussian, Softmax, StudentT
+from errorband.numerics import double_precision
+
+KERNEL = SquaredExponential([0.8, 0.8], 1.44)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return dense.formula_data()
+
+
+def fixed(likelihood, rule):
+    return GPRegressor(KERNEL, likelihood=likelihood, inference=rule, optimizer=None, normalize=False)
+
+
+def sampled_evidence(K, mean, cov, log_likelihood, n_samples=100_000):
+    """Log evidence by importance sampling from a Gaussian a little wider than the given one, and its standard error."""
+    white = np.random.default_rng(0).standard_normal((n_samples, len(mean)))
+    root = np.linalg.cholesky(1.2 * cov)
+    f = mean + white @ root.T
+    log_q = -0.5 * np.sum(white**2, 1) - np.log(np.diag(root)).sum()
+    log_p = -0.5 * np.sum(f * np.linalg.solve(K, f.T).T, 1) - 0.5 * np.linalg.slogdet(K)[1]
+    log_w = log_p - log_q + log_likelihood(f)
+    w = np.exp(log_w - log_w.max())
+    return logsumexp(log_w) - np.log(n_samples), np.std(w) / np.mean(w) / np.sqrt(n_samples)
+
+
+@pytest.mark.parametrize("rule", [Laplace(), EP(tolerance=1e-9), KL(tolerance=1e-9)], ids=["Laplace", "EP", "KL"])
+def test_student_with_many_degrees_of_freedom_tends_to_gaussian(rule, data):
+    X, y, X_test = data
+    exact = fixed(Gaussian(0.0625), "exact").fit(X, y)
+    few, many = (fixed(StudentT(df, 0.25), rule).fit(X, y) for df in (1e3, 1e5))
+    gaps = [abs(m.log_evidence_ - exact.log_evidence_) for m in (few, many)]
+    assert 50 < gaps[0] / gaps[1] < 200  # of the order 1/ν
+    assert_allclose(many.log_evidence_, exact.log_evidence_, rtol=1e-4)
+    assert_allclose(many.predict(X_test), exact.predict(X_test), atol=1e-4)
+
+
+def test_the_variational_bound_is_below_the_sampled_evidence_of_a_student(data):
+    X, y, _ = data
+    X, y = X[:8], y[:8] + 2.0 * (np.arange(8) == 3)  # one outlier
+    likelihood = StudentT(4.0, 0.2)
+    bound = fixed(likelihood, KL(tolerance=1e-9)).fit(X, y)
+    mean, cov = bound.predict(X, return_cov=True, latent=True)
+
+    def log_likelihood(f):
+        return np.sum(np.asarray(likelihood.log_prob(y, f)), axis=1)
+
+    with double_precision():
+        truth, error = sampled_evidence(KERNEL(X), mean, cov, log_likelihood)
+    assert error < 0.02
+    assert bound.log_evidence_ < truth + 3 * error
+    assert bound.log_evidence_ > truth - 1.0
+
+
+def test_ep_of_four_classes(data):
+    """Against sampling on few rows, against Laplace on more."""
+    X, y, X_test = data
+    labels = np.digitize(y, [-0.6, 0.0, 0.6]).astype(float)
+    few = fixed(Softmax(4), EP(tolerance=1e-8))
+    objective = few.objective(X[:4], labels[:4])
+    _, prior = objective.at(objective.theta0)
+    with double_precision():
+        found = objective.inference.evaluate(prior, objective.data, objective.basis)
+        K, sites = np.asarray(prior.structure.dense())[:16, :16], found.state
+        site_precision = np.zeros((16, 16))
+        for n in range(4):
+            site_precision[4 * n : 4 * n + 4, 4 * n : 4 * n + 4] = sites.precision[n]
+        cov = np.linalg.inv(np.linalg.inv(K) + site_precision)
+        mean = cov @ np.asarray(sites.shift)[:4].ravel()
+    rows = np.arange(4)
+
+    def log_likelihood(f):
+        f = f.reshape(-1, 4, 4)
+        return np.sum(f[:, rows, labels[:4].astype(int)] - logsumexp(f, axis=2), axis=1)
+
+    truth, error = sampled_evidence(K, mean, cov, log_likelihood)
+    assert error < 0.005
+    assert_allclose(found.log_evidence, truth, atol=0.02)
+    ep, laplace = (
+        GPClassifier(KERNEL, inference=rule, optimizer=None, normalize=False).fit(X[:40], labels[:40])
+        for rule in (EP(), Laplace())
+    )
+    assert ep.inference_status_.converged
+    assert_allclose(ep.predict_proba(X_test), laplace.predict_proba(X_test), atol=0.1)

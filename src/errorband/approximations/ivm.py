@@ -31,6 +31,7 @@ class IVM(Exact):
     --------
     >>> import numpy as np
     >>> from errorband import GPClassifier
+    >>> from errorband.approximations import IVM
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-3, 3, (200, 1))
     >>> y = np.sin(2 * X[:, 0]) > 0

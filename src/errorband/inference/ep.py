@@ -98,6 +98,14 @@ class EP(SiteInference):
 
         return double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
 
+    def _advice(self):
+        if self.mode in ("parallel", "sequential"):
+            return " Try mode='auto', which falls back on the double loop."
+        return (
+            " Neither damped sweeps nor, where it was tried, the double loop settled: at these hyperparameters there "
+            "may be no sites that leave every row a proper cavity. Use inference=KL() or Laplace(), or EP(power=0.5)."
+        )
+
     # ------------------------------------------------------------------ one look at the current sites
     def log_tilted(self, likelihood: Any, residual: Any, data: Data) -> Any:
         """Log Z per datum as a function of cavity means and covariances."""

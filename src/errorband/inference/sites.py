@@ -103,7 +103,7 @@ class SiteInference(Inference):
             run = _run(self, prior, padded, cold)
         run = self._after(run, prior, padded, first=state is None)
         if not bool(run.valid):
-            raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.")
+            raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.{self._advice()}")
         return Evaluation(float(run.log_evidence), SiteAdjoint(run.adjoint), run.sites, self._status(run))
 
     def _after(self, run: SiteRun, prior: PriorAtData, data: Data, first: bool) -> SiteRun:
@@ -114,7 +114,11 @@ class SiteInference(Inference):
         name, sweeps = type(self).__name__, int(run.sweeps)
         if bool(run.converged):
             return Status(True, sweeps, f"{name} converged in {sweeps} sweeps.")
-        return Status(False, sweeps, f"{name} did not converge in {sweeps} sweeps.")
+        return Status(False, sweeps, f"{name} did not converge in {sweeps} sweeps.{self._advice()}")
+
+    def _advice(self) -> str:
+        """What to do where it does not converge, as a sentence with a space before it."""
+        return ""
 
     def posterior(self, model, prior, data, basis, state=None):
         """Condition the structure on the sites."""

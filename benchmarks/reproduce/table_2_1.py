@@ -221,7 +221,8 @@ def rows_of_page(results: Results) -> Iterator[tuple[str, list[object], list[obj
         yield (
             name,
             [name, printed.spgpc[2], n, printed.spgpc[0], cell("SPGPC", "error"), said[0], printed.spgpc[1],
-             cell("SPGPC", "nlp"), said[1], cell("defaults", "error"), cell("defaults", "nlp")],
+             cell("SPGPC", "nlp"), said[1], len(pieces["defaults"]), cell("defaults", "error"),
+             cell("defaults", "nlp")],
             [name, len(pieces["GPC"]), printed.gpc[0], cell("GPC", "error"), printed.gpc[1], cell("GPC", "nlp"),
              verdict(scores["GPC"]["error"], printed.gpc[0], len(pieces["GPC"])) if "GPC" in scores else "",
              verdict(scores["GPC"]["nlp"], printed.gpc[1], len(pieces["GPC"])) if "GPC" in scores else "",
@@ -268,7 +269,7 @@ SPGPC (a verdict is "as printed" within two standard errors of the difference, t
 uncertain as ours of ten folds):
 
 {table(["set", "M", "folds", "error: printed", "here", "verdict", "nlp: printed", "here", "verdict",
-        "error, defaults", "nlp, defaults"], [row[1] for row in rows])}
+        "folds, defaults", "error, defaults", "nlp, defaults"], [row[1] for row in rows])}
 
 {counted}.
 

@@ -117,9 +117,8 @@ def write(results: Results) -> None:
     for d, of_m in INFORMATIVE.items():
         for m, (ivm, hybrid) in of_m.items():
             pieces = results.under(f"{d}/IVM {m}/")
-            informative.append(
-                [d, m, len(pieces), ivm or "", _cell(pieces, "IVM"), hybrid or "", _cell(pieces, "IVM/FITC")]
-            )
+            cells = [ivm or "", _cell(pieces, "IVM"), hybrid or "", _cell(pieces, "IVM/FITC")]
+            informative += [[d, m, len(pieces), *cells]] if pieces else []
     text = f"""# Exclusive or: table 2.2
 
 Naish-Guzman 2007, table 2.2. 2^D Gaussians of unit variance, one in each orthant; the class is the product of the

@@ -9,7 +9,7 @@ import dense_reference as dense
 from errorband import GPClassifier, GPRegressor
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Gaussian, Softmax, StudentT
+from errorband.likelihoods import Gaussian, OutlierMixture, Softmax, StudentT
 from errorband.numerics import double_precision
 
 KERNEL = SquaredExponential([0.8, 0.8], 1.44)
@@ -94,3 +94,36 @@ def test_ep_of_four_classes(data):
     )
     assert ep.inference_status_.converged
     assert_allclose(ep.predict_proba(X_test), laplace.predict_proba(X_test), atol=0.1)
+
+
+def test_outliers_visited_first_mislead_sequential_ep_and_not_the_double_loop():
+    """Three neighbouring outliers: met before all other rows they are believed, and one sweep after another is lost.
+
+    The order of visits is a permutation drawn from the seed; rows are arranged so that it meets the outliers first, or
+    last.
+    """
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, (24, 1)), axis=0)
+    y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=24)
+    outliers, others = np.arange(10, 13), np.delete(np.arange(24), np.arange(10, 13))
+    y[outliers] += 3.0
+    visits = np.random.default_rng(0).permutation(24)
+
+    def fitted(rule, order):
+        rows = np.empty(24, int)
+        rows[visits] = order
+        kernel, likelihood = SquaredExponential(1.0, 1.0), OutlierMixture(0.01, 100.0, 0.1)
+        model = GPRegressor(kernel, likelihood=likelihood, inference=rule, optimizer=None, normalize=False)
+        return model.fit(X[rows], y[rows])
+
+    first, last = np.concatenate([outliers, others]), np.concatenate([others, outliers])
+    sequential = EP(mode="sequential", max_sweeps=100)
+    with pytest.raises(np.linalg.LinAlgError, match="mode='auto'"):
+        fitted(sequential, first)
+    settled = fitted(sequential, last)
+    assert settled.inference_status_.converged
+    for order in (first, last):
+        found = fitted(EP(mode="double_loop"), order)
+        assert found.inference_status_.converged
+        assert_allclose(found.log_evidence_, settled.log_evidence_, rtol=1e-6)
+        assert_allclose(found.predict(X), settled.predict(X), atol=1e-5)

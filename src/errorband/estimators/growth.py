@@ -128,8 +128,8 @@ def grow(
     - every distinct row is an inducing input;
     - time is too short for another step, or memory too small.
 
-    M is 400 at least while the predictions of other rows would do as well. The smallest number is chosen that is within
-    0.01 of the best H in H, and in L of the step that has it.
+    While the predictions of other rows would do as well the number is multiplied by four, and M is 400 at least. The
+    smallest number is chosen that is within 0.01 of the best H in H, and in L of the step that has it.
 
     Each step starts twice: where the step before ended, with the new inducing inputs where most variance is left out;
     and afresh, as too few inducing inputs may have led astray.
@@ -143,7 +143,7 @@ def grow(
         result = search(objective, deadline - began, second)
         step = _judged(objective, result, held, log_scale, began)
         steps.append(step)
-        number = _next_number(step.n_inducing, kept.X)
+        number = _next_number(step.n_inducing, kept.X, 4 if step.blind else 2)
         if result is not None and result.interrupted:
             stopped = INTERRUPTED
         elif number == step.n_inducing:
@@ -239,10 +239,11 @@ def _nlpd(model: Model, posterior: Posterior, held: TrainingData) -> tuple[float
     return -float(np.average(own, weights=held.weights)), -float(np.average(other, weights=held.weights))
 
 
-def _next_number(M: int, X: np.ndarray) -> int:
-    """Twice as many, but no more than there are distinct rows."""
-    some = len(np.unique(X[: 4 * M], axis=0))
-    return 2 * M if some >= 2 * M else min(2 * M, max(M, len(np.unique(X, axis=0))))
+def _next_number(M: int, X: np.ndarray, factor: int) -> int:
+    """So many times more, but no more than there are distinct rows."""
+    more = factor * M
+    some = len(np.unique(X[: 2 * more], axis=0))
+    return more if some >= more else min(more, max(M, len(np.unique(X, axis=0))))
 
 
 def _enlarged(model: Model, X: np.ndarray, n: int, rng: np.random.RandomState) -> Model:
@@ -286,6 +287,8 @@ def _choice(steps: list[_Step]) -> _Step:
 def _sentence(steps: list[_Step], chosen: _Step, stopped: str, budget: float) -> str:
     last = steps[-1]
     took = f"{chosen.n_inducing} inducing inputs were chosen."
+    if chosen.blind:
+        took += " No pattern was seen: predictions of other rows would do as well."
     if stopped == DISTINCT:
         return f"With {last.n_inducing} inducing inputs every distinct row is one; {took}"
     if stopped == CERTIFIED and last.gap is not None and last.gap < TOLERANCE:

@@ -20,6 +20,9 @@ Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # The search stays within this distance, per unconstrained number, of where it starts: a factor e^±25 for a scale.
 REACH = 25.0
 
+# What a bad point is taken to be worth: this much below the best value so far, relatively.
+FAR_BELOW = 1e10
+
 INTERRUPTED = "Interrupted"  # how the message of a search begins that Ctrl-C ended
 
 
@@ -178,9 +181,11 @@ class _Run:
             value, gradient = self.objective(theta)
         except np.linalg.LinAlgError as failure:
             self.last_failure, value, gradient = str(failure), -np.inf, np.zeros_like(theta)
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            worst = -self.best_value if np.isfinite(self.best_value) else 0.0
-            return worst + 1e10 * (1.0 + abs(worst)), np.zeros_like(theta)
+        worst = -self.best_value if np.isfinite(self.best_value) else 0.0
+        too_bad = worst + FAR_BELOW * (1.0 + abs(worst))
+        # A first step can end at the bounds, where a value of -1e30 would make the line search take no step at all.
+        if not (np.isfinite(value) and np.all(np.isfinite(gradient)) and -value < too_bad):
+            return too_bad, np.zeros_like(theta)
         if value > self.best_value:
             self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
         return -value, -gradient

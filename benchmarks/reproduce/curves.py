@@ -139,7 +139,11 @@ def stalls(results: Results) -> str:
     errors = {m: parts[-1]["nmse"] for m, parts in found.items() if parts and parts[-1]["finished"]}
     said = "Lázaro-Gredilla (2010) reports that FITC's NMSE on Kin-40k stops falling near m = 500."
     steps = [m for m in (250, 500, 750, 1000) if m in errors]
-    return f"{said} Here: {', '.join(f'{errors[m]:.4f} at {m}' for m in steps)}." if steps else said
+    if not {500, 750} <= set(errors):
+        return f"{said} Not enough was run here to say."
+    gain = 1 - errors[750] / errors[500]
+    verdict = "So it is here" if gain < 0.05 else "Not so here"
+    return f"{said} {verdict}: {', '.join(f'{errors[m]:.4f} at {m}' for m in steps)}."
 
 
 if __name__ == "__main__":

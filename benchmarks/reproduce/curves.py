@@ -92,7 +92,7 @@ def go_on(results: Results, key: str, name: str, method: str, m: int) -> None:
 
 
 def write(results: Results) -> None:
-    figure, axes = plt.subplots(3, len(SETS), figsize=(12, 9), squeeze=False)
+    figure, axes = plt.subplots(3, len(SETS), figsize=(12, 9), squeeze=False, layout="constrained")
     sections = []
     for column, (name, title) in zip(axes.T, SETS.items(), strict=True):
         rows, unfinished = [], []
@@ -123,7 +123,8 @@ of L-BFGS at most, twice where the library found dead inducing inputs and moved 
 of the targets) on the original test rows; noise variance in units of the variance of the targets. The targets of Pole
 Telecomm are recorded in steps of ten, so its noise variance was bounded below by 10²/12. Some fits were done in parts,
 each of which begins the search anew where the last one ended. Times are wall times on a machine of two cores that was
-busy with other work: upper limits, and uneven. An NMSE of 1 is the optimum in which VFE takes everything for noise.
+busy with other work: upper limits, and uneven. An NMSE of 1 is a poor local optimum in which the search ended, where
+VFE takes everything for noise; other searches find better ones.
 
 {picture(figure, "curves")}
 

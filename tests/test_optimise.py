@@ -110,3 +110,28 @@ def test_restarts_are_seeded():
     assert np.array_equal(one, two)
     assert one.shape == (4, 3)
     assert np.unique(one).size == 12
+
+
+def test_the_first_step_is_no_longer_than_one():
+    """However steep the objective is where the search starts: the whole gradient would lead to the bounds."""
+    seen = []
+
+    def steep(theta):
+        seen.append(theta.copy())
+        return -1e6 * float(np.sum((theta - 3.0) ** 2)), -2e6 * (theta - 3.0)
+
+    result = LBFGS().maximise(steep, np.zeros(2))
+    assert np.linalg.norm(seen[1]) < 1 + 1e-9
+    assert_allclose(result.theta, 3.0, atol=1e-6)
+    assert len(seen) == result.evaluations
+    assert result.converged
+
+
+def test_absurd_values_are_bad_points():
+    """A value of -1e30 leaves a line search no step to take unless it is cut off."""
+
+    def cliff(theta):
+        return (-1e30, np.array([1e30])) if theta[0] > 0.6 else (-float((theta[0] - 0.5) ** 2), 1.0 - 2.0 * theta)
+
+    result = LBFGS().maximise(cliff, np.array([-20.0]))
+    assert_allclose(result.theta, 0.5, atol=1e-3)

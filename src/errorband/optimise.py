@@ -149,8 +149,18 @@ class _Run:
             self.converged, self.message = True, "No hyperparameter is free."
             return
         try:
+            first = self.negative(start)
+            # SciPy's first step is the whole gradient (cut off at the bounds, if all numbers have them), which can be
+            # orders of magnitude too long and end in a poor optimum. In units of its length it is one.
+            unit = max(1.0, float(np.linalg.norm(first[1])))
+            size = max(1.0, abs(first[0]))
+
+            def scaled(theta: np.ndarray) -> tuple[float, np.ndarray]:
+                value, gradient = first if np.array_equal(theta, start) else self.negative(theta)
+                return value / unit, gradient / unit
+
             outcome = scipy.optimize.minimize(
-                self.negative,
+                scaled,
                 start,
                 jac=True,
                 method="L-BFGS-B",
@@ -158,8 +168,9 @@ class _Run:
                 callback=self.after_iteration,
                 options={
                     "maxiter": settings.max_iter,
-                    "ftol": settings.tolerance,
-                    "gtol": settings.gradient_tolerance,
+                    "ftol": settings.tolerance
+                    * min(1.0, size / unit),  # relative to the value, or to 1 if that is more
+                    "gtol": settings.gradient_tolerance / unit,
                     "maxcor": 20,
                 },
             )

@@ -247,10 +247,19 @@ def test_dead_are_moved_to_where_most_is_left_out():
 
 
 @pytest.mark.filterwarnings("ignore:The search")
-@pytest.mark.parametrize("start", ["far", "twice"])
-def test_fit_moves_the_dead_and_is_better_for_it(start, waves, monkeypatch):
+def test_duplicates_part_or_are_moved(waves):
     X, y = waves
-    Z = {"far": np.concatenate([X[:4], X[:6] + 1000]), "twice": np.tile(X[:5], (2, 1))}[start]
+    kernel = SquaredExponential(Parameter(1.0, fixed=True), Parameter(9.0, fixed=True))
+    twice = fixed(VFE(inducing_inputs=np.tile(X[:5], (2, 1))), kernel, optimizer="lbfgs").fit(X, y - y.mean())
+    once = fixed(VFE(inducing_inputs=X[:10]), kernel, optimizer="lbfgs").fit(X, y - y.mean())
+    assert not dead(twice.kernel_, twice.approximation_.inducing_inputs, X).any()
+    assert twice.log_evidence_ == pytest.approx(once.log_evidence_, abs=1.0)
+
+
+@pytest.mark.filterwarnings("ignore:The search")
+def test_fit_moves_the_dead_and_is_better_for_it(waves, monkeypatch):
+    X, y = waves
+    Z = np.concatenate([X[:4], X[:6] + 1000])
     kernel = SquaredExponential(Parameter(1.0, fixed=True), Parameter(9.0, fixed=True))
     options = {"optimizer": LBFGS(max_iter=25), "kernel": kernel}
     model = fixed(VFE(inducing_inputs=Z), **options).fit(X, y - y.mean())

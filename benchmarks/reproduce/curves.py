@@ -123,8 +123,7 @@ of L-BFGS at most, twice where the library found dead inducing inputs and moved 
 of the targets) on the original test rows; noise variance in units of the variance of the targets. The targets of Pole
 Telecomm are recorded in steps of ten, so its noise variance was bounded below by 10²/12. Some fits were done in parts,
 each of which begins the search anew where the last one ended. Times are wall times on a machine of two cores that was
-busy with other work: upper limits, and uneven. An NMSE of 1 is a poor local optimum in which the search ended, where
-VFE takes everything for noise; other searches find better ones.
+busy with other work: upper limits, and uneven.
 
 {picture(figure, "curves")}
 

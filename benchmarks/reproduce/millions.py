@@ -6,6 +6,7 @@ Every piece runs in a process of its own, which tells its highest resident memor
 import argparse
 import json
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -117,14 +118,14 @@ def main() -> None:
     header += ["RMSE", "NLPD", "in 95 % band"]
     text = f"""# Millions of rows
 
-Made-up data with {INPUTS} inputs and noise of standard deviation {NOISE}; {options.iterations} iterations on all rows
-after a search on a sample of them. A *pass* is an evaluation of the evidence and its whole gradient, inducing inputs
+Made-up data with {INPUTS} inputs and noise of standard deviation {NOISE}. Time and memory are the point: the search has
+{options.iterations} iterations on a sample of the rows and as many on all, and is far from its end. A *pass* is an evaluation of the evidence and its whole gradient, inducing inputs
 included. *predict* is the mean and the standard deviation of {options.predict:,} new rows. *peak GB* is the highest
 resident memory of the process, mapped pages of the file included.
 
 {table(header, cells)}
 """
-    write_page("millions", "python benchmarks/reproduce/millions.py", results.began, text)
+    write_page("millions", shlex.join(["python", "benchmarks/reproduce/millions.py", *sys.argv[1:]]), results.began, text)
 
 
 if __name__ == "__main__":

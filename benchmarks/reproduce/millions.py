@@ -119,13 +119,15 @@ def main() -> None:
     text = f"""# Millions of rows
 
 Made-up data with {INPUTS} inputs and noise of standard deviation {NOISE}. Time and memory are the point: the search has
-{options.iterations} iterations on a sample of the rows and as many on all, and is far from its end. A *pass* is an evaluation of the evidence and its whole gradient, inducing inputs
-included. *predict* is the mean and the standard deviation of {options.predict:,} new rows. *peak GB* is the highest
-resident memory of the process, mapped pages of the file included.
+{options.iterations} iterations on a sample of the rows and as many on all, and is far from its end. A *pass* is an
+evaluation of the evidence and its whole gradient, inducing inputs included. *predict* is the mean and the standard
+deviation of {options.predict:,} new rows. *peak GB* is the highest resident memory of the process, mapped pages of the
+file included.
 
 {table(header, cells)}
 """
-    write_page("millions", shlex.join(["python", "benchmarks/reproduce/millions.py", *sys.argv[1:]]), results.began, text)
+    command = shlex.join(["python", "benchmarks/reproduce/millions.py", *sys.argv[1:]])
+    write_page("millions", command, results.began, text)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class DensePosterior(Posterior):
             mean, cross, h = self._cross(rows, chunk)
             means[start:stop] = mean
             if variance:
-                prior = np.asarray(_prior_variance(self.kernel, pad_rows(rows, chunk)))[: len(rows)]
+                prior = np.asarray(prior_variance(self.kernel, pad_rows(rows, chunk)))[: len(rows)]
                 v, r = self._whiten(cross, h)
                 variances[start:stop] = checked_variance(prior - np.sum(v * v, axis=0), prior) + np.sum(r * r, axis=0)
         return means[:, None], variances[:, None, None] if variance else None
@@ -86,7 +86,7 @@ class DensePosterior(Posterior):
         """Mean at some rows, their covariance with the training points (rows, n), and their basis (rows, p)."""
         padded, train = pad_rows(rows, size), pad_rows(self.X, padded_size(len(self.X)))
         cross = np.asarray(_cross_covariance(self.kernel, padded, train))[: len(rows), : len(self.X)]
-        mean = np.asarray(_mean(self.mean, padded))[: len(rows)] + cross @ self.weights
+        mean = np.asarray(mean_at(self.mean, padded))[: len(rows)] + cross @ self.weights
         if len(self.coefficients) == 0:
             return mean, cross, np.zeros((len(rows), 0))
         h = np.asarray(_basis(self.mean, padded))[: len(rows)]
@@ -189,7 +189,7 @@ class PICPosterior(Posterior):
             for start in range(0, len(rows), chunk):
                 part = rows[start : start + chunk]
                 means[part], phi, psi, half, _ = self._at(block, X[part])
-                prior = _rows_of(_prior_variance, self.kernel, X[part])
+                prior = rows_of(prior_variance, self.kernel, X[part])
                 left = prior - np.sum(phi**2, axis=1) - np.sum(half**2, axis=0)
                 variances[part] = checked_variance(left + np.sum((psi @ self.inverse.T) ** 2, axis=1), prior)
         return means[:, None], variances[:, None, None] if variance else None
@@ -213,18 +213,18 @@ class PICPosterior(Posterior):
     def _at(self, block: int, X: np.ndarray, square: bool = False) -> tuple[np.ndarray, ...]:
         """Mean, φ*, ψ* and L_S⁻¹d*ᵀ at inputs of one block, and their prior covariance if asked for."""
         phi = self._whitened(X)
-        mean = _rows_of(_mean, self.mean, X) + phi @ self.gamma
-        K = _gram_padded(self.kernel, X, X) if square else np.zeros((0, 0))
+        mean = rows_of(mean_at, self.mean, X) + phi @ self.gamma
+        K = gram_padded(self.kernel, X, X) if square else np.zeros((0, 0))
         if block < 0:
             return mean, phi, phi, np.zeros((0, len(X))), K
         V = self._whitened(self.X[block])
-        d = _gram_padded(self.kernel, X, self.X[block]) - phi @ V.T
+        d = gram_padded(self.kernel, X, self.X[block]) - phi @ V.T
         half = linalg.solve_lower(self.factors[block], np.asfortranarray(d.T))
         psi = phi - half.T @ linalg.solve_lower(self.factors[block], np.asfortranarray(V))
         return mean + d @ self.weights[block], phi, psi, half, K
 
     def _whitened(self, X: np.ndarray) -> np.ndarray:
-        return linalg.solve_lower_rows(self.factor, _gram_padded(self.kernel, X, self.approximation.inducing_inputs))
+        return linalg.solve_lower_rows(self.factor, gram_padded(self.kernel, X, self.approximation.inducing_inputs))
 
 
 class NystromPosterior(Posterior):
@@ -254,19 +254,19 @@ class NystromPosterior(Posterior):
         chunk = max(16, MEMORY_BUDGET // (32 * padded_size(len(self.X))))
         for start in range(0, len(X), chunk):
             part = slice(start, min(start + chunk, len(X)))
-            cross = _gram_padded(self.kernel, X[part], self.X)
-            means[part] = _rows_of(_mean, self.mean, X[part]) + cross @ self.weights
+            cross = gram_padded(self.kernel, X[part], self.X)
+            means[part] = rows_of(mean_at, self.mean, X[part]) + cross @ self.weights
             if variance:
                 taken = np.sum(cross**2 * self.precision, axis=1) - np.sum((cross @ self.half) ** 2, axis=1)
-                variances[part] = _rows_of(_prior_variance, self.kernel, X[part]) - taken
+                variances[part] = rows_of(prior_variance, self.kernel, X[part]) - taken
         return means[:, None], clipped_variance(variances)[:, None, None] if variance else None
 
     @in_double_precision
     def joint(self, X):
-        cross = _gram_padded(self.kernel, X, self.X)
+        cross = gram_padded(self.kernel, X, self.X)
         half = cross @ self.half
-        cov = _gram_padded(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
-        return _rows_of(_mean, self.mean, X) + cross @ self.weights, cov
+        cov = gram_padded(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
+        return rows_of(mean_at, self.mean, X) + cross @ self.weights, cov
 
 
 POSTERIORS: dict[str, type[Posterior]] = {
@@ -274,13 +274,13 @@ POSTERIORS: dict[str, type[Posterior]] = {
 }
 
 
-def _gram_padded(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def gram_padded(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """k(X, Z), padded for the compiler and cut again."""
     padded = (pad_rows(a, padded_size(len(a))) for a in (X, Z))
     return np.asarray(_cross_covariance(kernel, *padded))[: len(X), : len(Z)]
 
 
-def _rows_of(function: Any, module: Any, X: np.ndarray) -> np.ndarray:
+def rows_of(function: Any, module: Any, X: np.ndarray) -> np.ndarray:
     """A number for each row, padded for the compiler and cut again."""
     return np.asarray(function(module, pad_rows(X, padded_size(len(X)))))[: len(X)]
 
@@ -315,12 +315,14 @@ def _cross_covariance(kernel: Kernel, X: Any, Z: Any) -> Any:
 
 
 @jax.jit
-def _prior_variance(kernel: Kernel, X: Any) -> Any:
+def prior_variance(kernel: Kernel, X: Any) -> Any:
+    """Diagonal of k(X, X)."""
     return kernel.gram_diag(X)
 
 
 @jax.jit
-def _mean(mean: Mean, X: Any) -> Any:
+def mean_at(mean: Mean, X: Any) -> Any:
+    """Prior mean m(X)."""
     return mean.evaluate(X)
 
 

@@ -3,19 +3,17 @@
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any
 
-import jax
 import numpy as np
 
-from errorband import linalg, parameters
-from errorband.approximations import Inducing
+from errorband import parameters
+from errorband.approximations import VFE, Inducing
 from errorband.approximations.placement import add_places, move_dead, place
 from errorband.inference import Inference, Sparse, TrainingData
-from errorband.inference.sparse import chunk_rows
+from errorband.inference.sparse import FirstPass, InducingPrior, first_pass
 from errorband.likelihoods import Gaussian
-from errorband.model import Model
-from errorband.numerics import double_precision, pad_rows
+from errorband.model import Model, PriorAtData
+from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import FitResult
 from errorband.posterior import Posterior
@@ -316,6 +314,7 @@ def _has_gap(model: Model) -> bool:
     return isinstance(model.likelihood, Gaussian) and not _approximation(model).blocks
 
 
+@in_double_precision
 def evidence_gap(model: Model, data: TrainingData) -> float:
     r"""The most by which the exact log evidence can exceed the variational bound, for Gaussian noise.
 
@@ -325,38 +324,14 @@ def evidence_gap(model: Model, data: TrainingData) -> float:
 
     (Titsias, *Variational inference for Gaussian and determinantal point processes*, 2014). Two passes over the rows.
     """
-    likelihood: Any = model.likelihood
-    noise = np.full(len(data.y), float(likelihood.noise_variance))
-    noise += 0.0 if data.noise_variance is None else data.noise_variance
-    left, quadratic = _pass(model, data, noise)
-    return 0.5 * float(np.sum(left / noise)) + 0.5 * (quadratic - _pass(model, data, noise + np.sum(left))[1])
+    only_noise = VFE(inducing_inputs=inducing_inputs(model))  # on the diagonal of its first pass
+    prior = PriorAtData(InducingPrior(model.kernel, only_noise), model.likelihood, model.mean)  # pyright: ignore[reportArgumentType]
+    f = first_pass(prior, data)
+    known = 0.0 if data.noise_variance is None else data.noise_variance
+    wider = dataclasses.replace(data, noise_variance=np.full(len(data.y), np.sum(f.r)) + known)
+    return 0.5 * float(np.sum(f.r / f.noise)) + 0.5 * (_quadratic(f) - _quadratic(first_pass(prior, wider)))
 
 
-def _pass(model: Model, data: TrainingData, noise: np.ndarray) -> tuple[np.ndarray, float]:
-    """R (n,), and tᵀ(VVᵀ + noise)⁻¹t."""
-    Z, left = inducing_inputs(model), np.empty(len(noise))
-    with double_precision():
-        factor = linalg.cholesky(linalg.regularised(np.array(_gram(model.kernel, Z, Z)))).factor
-        inner, right, square = np.zeros((len(Z), len(Z)), order="F"), np.zeros(len(Z)), 0.0
-        chunk = chunk_rows(len(noise), len(Z))
-        for start in range(0, len(noise), chunk):
-            part = slice(start, min(start + chunk, len(noise)))
-            made = _rows(model, Z, pad_rows(data.X[part], chunk))
-            K, k, m = (np.asarray(a)[: part.stop - start] for a in made)
-            V, t = linalg.solve_lower_rows(factor, K), data.y[part] - m
-            left[part] = np.maximum(k - np.sum(V**2, axis=1), 0.0)
-            inner = linalg.add_gram(V / np.sqrt(noise[part])[:, None], inner)
-            right += V.T @ (t / noise[part])
-            square += float(t**2 @ (1.0 / noise[part]))
-    chol = linalg.cholesky(linalg.symmetric(inner) + np.eye(len(Z)), overwrite=True)
-    return left, square - float(np.sum(linalg.solve_lower(chol.factor, right) ** 2))
-
-
-@jax.jit
-def _gram(kernel: Any, X: Any, Z: Any) -> Any:
-    return kernel.gram(X, Z)
-
-
-@jax.jit
-def _rows(model: Model, Z: Any, X: Any) -> tuple[Any, Any, Any]:
-    return model.kernel.gram(X, Z), model.kernel.gram_diag(X), model.mean.evaluate(X)
+def _quadratic(f: FirstPass) -> float:
+    """The form tᵀ(VVᵀ + S)⁻¹t."""
+    return float(f.E @ f.residual**2 - f.gamma @ (f.precision @ f.gamma + f.gamma))

@@ -2,17 +2,15 @@
 
 from typing import Any, ClassVar
 
-import jax
 import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Nystrom
-from errorband.inference.sparse import Sparse, _first_pass
-from errorband.kernels import Kernel
+from errorband.inference.sparse import Sparse, first_pass
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
-from errorband.posterior import NystromPosterior, clipped_variance
+from errorband.numerics import MEMORY_BUDGET, in_double_precision
+from errorband.posterior import NystromPosterior, clipped_variance, gram_padded, mean_at, prior_variance, rows_of
 from errorband.predictive import GaussianPredictive
 
 
@@ -50,15 +48,15 @@ class SparseNystrom(Sparse):
         weights, precision, half = _inverse(prior, data)
         held: Any = prior.structure
         kernel, n = held.kernel, len(weights)
-        X = pad_rows(np.asarray(data.X[:]), padded_size(n))
+        X = np.asarray(data.X[:])
         own = precision - np.sum(half**2, axis=1)
         noise = np.full(n, float(prior.likelihood.noise_variance))
         noise += 0.0 if data.noise_variance is None else data.noise_variance
-        means, variances = np.array(_mean(prior.mean, X))[:n], np.array(_diagonal(kernel, X))[:n]
+        means, variances = rows_of(mean_at, prior.mean, X).copy(), rows_of(prior_variance, kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
         for start in range(0, n, chunk):
             part = np.arange(start, min(start + chunk, n))
-            K = np.array(_gram(kernel, pad_rows(X[part], chunk), X))[: len(part), :n]
+            K = gram_padded(kernel, X[part], X).copy()
             K[np.arange(len(part)), part] = 0.0
             C = K * precision - (K @ half) @ half.T
             c = C[np.arange(len(part)), part]
@@ -69,24 +67,9 @@ class SparseNystrom(Sparse):
 
 def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """G = A⁻¹t, E and H, with A = Q + noise."""
-    f = _first_pass(prior, data)
+    f = first_pass(prior, data)
     weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
     for part, _, V in f.blocks():
         weights[part] = f.E[part] * (f.residual[part] - V @ f.gamma)
         half[part] = f.E[part][:, None] * linalg.solve_lower_rows(f.chol.factor, V)
     return weights, f.E, half
-
-
-@jax.jit
-def _gram(kernel: Kernel, X: Any, Z: Any) -> Any:
-    return kernel.gram(X, Z)
-
-
-@jax.jit
-def _diagonal(kernel: Kernel, X: Any) -> Any:
-    return kernel.gram_diag(X)
-
-
-@jax.jit
-def _mean(mean: Any, X: Any) -> Any:
-    return mean.evaluate(X)

@@ -92,7 +92,7 @@ class Sparse(Inference):
     @in_double_precision
     def evaluate(self, prior, data, basis, state=None):
         """Both passes."""
-        f = _first_pass(prior, data)
+        f = first_pass(prior, data)
         M, alpha = len(f.gamma), f.share
         inverse = linalg.full_inverse(f.chol)  # B⁻¹
         L_inverse = linalg.solve_lower(f.factor, np.eye(M))
@@ -145,7 +145,7 @@ class Sparse(Inference):
     @in_double_precision
     def posterior(self, model, prior, data, basis, state=None):
         """What is left of the data: M weights and an M × M matrix."""
-        f = _first_pass(prior, data)
+        f = first_pass(prior, data)
         inverse = linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma)))
         return SitePosterior(
             kernel=model.kernel,
@@ -160,7 +160,7 @@ class Sparse(Inference):
     @in_double_precision
     def leave_one_out(self, prior, data, basis):
         """In closed form, inducing inputs held: mean y − g/w and variance 1/w, plus what of r is not in S."""
-        f = _first_pass(prior, data)
+        f = first_pass(prior, data)
         means, variances = np.empty(len(f.r)), np.empty(len(f.r))
         for part, _, V in f.blocks():
             E = f.E[part]
@@ -179,7 +179,7 @@ def left_out(share: float, ratio: np.ndarray) -> float:
     return -0.5 * (1.0 - share) / share * float(np.sum(np.log1p(share * ratio)))
 
 
-class _FirstPass(NamedTuple):
+class FirstPass(NamedTuple):
     """Everything of size M² or N that (1) is made of."""
 
     blocks: Any  # iterate: slice of rows, K_fu, V
@@ -199,7 +199,8 @@ class _FirstPass(NamedTuple):
     gamma: np.ndarray
 
 
-def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
+def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
+    """Make B, a chunk of rows at a time."""
     structure: Any = prior.structure
     kernel, approximation = structure.kernel, structure.approximation
     n, M, alpha = len(data.y), len(approximation.inducing_inputs), approximation.share
@@ -238,7 +239,7 @@ def _first_pass(prior: PriorAtData, data: TrainingData) -> _FirstPass:
     kept.extend(keeping)
     precision = linalg.symmetric(total)
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
-    return _FirstPass(
+    return FirstPass(
         blocks=blocks,
         chunk=chunk,
         share=alpha,

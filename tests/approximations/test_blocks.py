@@ -6,14 +6,12 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 import errorband
-from errorband import GPRegressor
 from errorband.approximations import FITC, PIC, PITC, Exact
 from errorband.inference import SparseBlocks
-from errorband.kernels import Linear, Matern, SquaredExponential
-from errorband.likelihoods import Gaussian, StudentT
-from errorband.linalg import INDUCING_JITTER
+from errorband.kernels import Linear, Matern
+from errorband.likelihoods import StudentT
+from sparse_reference import KERNEL, NOISE, fixed, q_matrix
 
-KERNEL, NOISE = SquaredExponential([0.8, 1.3], 1.44), 0.0625
 CENTRES = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [50.0, 50.0]])  # the last has no rows
 
 
@@ -21,18 +19,6 @@ CENTRES = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [50.0, 5
 def data():
     X, y, X_test = dense.formula_data()
     return X[:40], y[:40], np.concatenate([X_test, [[49.0, 49.0]]])  # and one test input in the empty block
-
-
-def fixed(approximation, kernel=KERNEL, likelihood=None, **options):
-    likelihood = Gaussian(NOISE) if likelihood is None else likelihood
-    options = {"optimizer": None, "normalize": False, **options}
-    return GPRegressor(kernel, likelihood=likelihood, approximation=approximation, **options)
-
-
-def q_matrix(kernel, Z, A, B):
-    K_uu = kernel(Z)
-    K_uu = K_uu + INDUCING_JITTER * np.mean(np.diagonal(K_uu)) * np.eye(len(Z))
-    return kernel(A, Z) @ np.linalg.solve(K_uu, kernel(Z, B))
 
 
 def nearest(X):

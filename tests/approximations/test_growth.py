@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dense_reference as dense
 import errorband
+import sparse_reference
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import DTC, FITC, PITC, VFE, Exact, PowerEP, SoR, placement
 from errorband.approximations.placement import add_places, dead, move_dead
@@ -16,23 +17,14 @@ from errorband.estimators import growth
 from errorband.inference import TrainingData
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian
-from errorband.linalg import INDUCING_JITTER
 from errorband.means import Zero
 from errorband.model import Model
 from errorband.parameters import Parameter
-
-KERNEL, NOISE = SquaredExponential([0.8, 1.3], 1.44), 0.0625
+from sparse_reference import KERNEL, NOISE, q_matrix
 
 
 def fixed(approximation, kernel=KERNEL, **options):
-    options = {"optimizer": None, "normalize": False, "random_state": 0, **options}
-    return GPRegressor(kernel, likelihood=Gaussian(NOISE), approximation=approximation, **options)
-
-
-def q_matrix(kernel, Z, A, B):
-    K_uu = kernel(Z)
-    K_uu = K_uu + INDUCING_JITTER * np.mean(np.diagonal(K_uu)) * np.eye(len(Z))
-    return kernel(A, Z) @ np.linalg.solve(K_uu, kernel(Z, B))
+    return sparse_reference.fixed(approximation, kernel, **{"random_state": 0, **options})
 
 
 def variance_left(kernel, Z, X):

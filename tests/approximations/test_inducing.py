@@ -17,14 +17,14 @@ from errorband.approximations.inducing import UNIT
 from errorband.inference import EP, sparse
 from errorband.inference.sparse import Sparse
 from errorband.kernels import Diffusion, Linear, Matern, Projection, SquaredExponential
-from errorband.likelihoods import Bernoulli, Gaussian, StudentT
+from errorband.likelihoods import Bernoulli, StudentT
 from errorband.linalg import INDUCING_JITTER
 from errorband.numerics import double_precision
 from errorband.parameters import Parameter
+from sparse_reference import KERNEL, NOISE, fixed, q_matrix
 
 FAMILY = {"SoR": SoR, "DTC": DTC, "VFE": VFE, "PowerEP": PowerEP, "FITC": FITC}
 SHARE = {"SoR": 0.0, "DTC": 0.0, "VFE": 0.0, "PowerEP": 0.5, "FITC": 1.0}
-KERNEL, NOISE = SquaredExponential([0.8, 1.3], 1.44), 0.0625
 GPML = json.loads((Path(__file__).parents[1] / "references" / "gpml_formula.json").read_text())
 
 
@@ -32,18 +32,6 @@ GPML = json.loads((Path(__file__).parents[1] / "references" / "gpml_formula.json
 def data():
     X, y, X_test = dense.formula_data()
     return X[:40], y[:40], X_test
-
-
-def fixed(approximation, kernel=KERNEL, likelihood=None, **options):
-    likelihood = Gaussian(NOISE) if likelihood is None else likelihood
-    options = {"optimizer": None, "normalize": False, **options}
-    return GPRegressor(kernel, likelihood=likelihood, approximation=approximation, **options)
-
-
-def q_matrix(kernel, Z, A, B):
-    K_uu = kernel(Z)
-    K_uu = K_uu + INDUCING_JITTER * np.mean(np.diagonal(K_uu)) * np.eye(len(Z))
-    return kernel(A, Z) @ np.linalg.solve(K_uu, kernel(Z, B))
 
 
 # ------------------------------------------------------------------------------- the dense GP of the effective prior

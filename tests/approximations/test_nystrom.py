@@ -8,14 +8,11 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 import errorband
-from errorband import GPRegressor
 from errorband.approximations import DTC, Exact, Nystrom
 from errorband.inference import SparseNystrom
-from errorband.kernels import Matern, SquaredExponential
-from errorband.likelihoods import Gaussian, StudentT
-from errorband.linalg import INDUCING_JITTER
-
-KERNEL, NOISE = SquaredExponential([0.8, 1.3], 1.44), 0.0625
+from errorband.kernels import Matern
+from errorband.likelihoods import StudentT
+from sparse_reference import KERNEL, NOISE, fixed, q_matrix
 
 
 @pytest.fixture(scope="module")
@@ -24,25 +21,13 @@ def data():
     return X[:40], y[:40], X_test
 
 
-def fixed(approximation, kernel=KERNEL, likelihood=None, **options):
-    likelihood = Gaussian(NOISE) if likelihood is None else likelihood
-    options = {"optimizer": None, "normalize": False, **options}
-    return GPRegressor(kernel, likelihood=likelihood, approximation=approximation, **options)
-
-
-def q_matrix(Z, X):
-    K_uu = KERNEL(Z)
-    K_uu = K_uu + INDUCING_JITTER * np.mean(np.diagonal(K_uu)) * np.eye(len(Z))
-    return KERNEL(X, Z) @ np.linalg.solve(K_uu, KERNEL(Z, X))
-
-
 @pytest.mark.filterwarnings("ignore:.*below zero")
 @pytest.mark.parametrize("noise_per_row", [False, True], ids=["one noise", "noise per row"])
 def test_agrees_with_dense_algebra(noise_per_row, data, tmp_path):
     X, y, X_test = data
     known = 0.1 * np.abs(np.sin(np.arange(len(y)))) if noise_per_row else None
     noise = np.full(len(y), NOISE) + (0.0 if known is None else known)
-    Q = q_matrix(X[::3], X)
+    Q = q_matrix(KERNEL, X[::3], X, X)
     mean, cov = dense.predict(Q, KERNEL(X, X_test), KERNEL(X_test), noise, y)
     model = fixed(Nystrom(inducing_inputs=X[::3])).fit(X, y, known)
     assert isinstance(model.inference_, SparseNystrom)

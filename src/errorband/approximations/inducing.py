@@ -34,8 +34,7 @@ from errorband.structures import LowRank
 FIRST = 25  # inducing inputs that "auto" begins with
 
 # One inducing input has the say over a small part of the data, a length-scale over all: the evidence is much flatter in
-# the former. In units of 4 (of standardised data) the search takes steps of the right size in both, and needs about 2.5
-# times fewer of them on kin40k; 3 to 8 does about as well, for 20 to 400 inducing inputs.
+# the former. In units of 4 (of standardised data) the search takes steps of the right size in both.
 UNIT = 4.0
 
 

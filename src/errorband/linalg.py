@@ -5,17 +5,19 @@ has what JAX lacks (``potri``) and can overwrite its input. Matrices are symmetr
 handed to Fortran as it is; factors come back in Fortran order with the other triangle unspecified.
 """
 
+import collections
 import contextlib
+import ctypes
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
+from scipy.linalg import cython_blas, get_lapack_funcs  # pyright: ignore[reportAttributeAccessIssue]
 from threadpoolctl import LibController, ThreadpoolController
 
 _potrf, _potri, _potrs, _trtrs = get_lapack_funcs(("potrf", "potri", "potrs", "trtrs"), dtype=np.float64)
-_trsm, _syrk = get_blas_funcs(("trsm", "syrk"), dtype=np.float64)
 
 # Tried in turn, times the mean of the diagonal, when a matrix is not positive definite as it stands.
 JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
@@ -57,6 +59,12 @@ def blas_threads(order: int) -> Iterator[None]:
     if order >= SMALL:
         yield
         return
+    with _single_blas_thread():
+        yield
+
+
+@contextlib.contextmanager
+def _single_blas_thread() -> Iterator[None]:
     # What ThreadpoolController.limit does, without its bookkeeping of a tenth of a millisecond per call.
     before = [(library, library.get_num_threads()) for library in _blas_libraries()]
     changed = [(library, threads) for library, threads in before if threads != 1]
@@ -67,6 +75,31 @@ def blas_threads(order: int) -> Iterator[None]:
     finally:
         for library, threads in changed:
             library.set_num_threads(threads)
+
+
+def in_parallel(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Results of ``function`` for each item, in order, as many at a time as BLAS has threads; each has one of them.
+
+    For work in chunks that mixes products with kernels and other passes over the chunk: those use one core otherwise,
+    and the threads of BLAS, which wait for work in a busy loop, take the other from JAX. Few results are held at once.
+    """
+    workers = max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
+    with _single_blas_thread():
+        if workers == 1:
+            yield from map(function, items)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: collections.deque[Any] = collections.deque()
+            try:
+                for item in items:
+                    waiting.append(pool.submit(function, item))
+                    if len(waiting) > workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:  # after an error
+                    future.cancel()
 
 
 def aligned_empty(n: int, m: int | None = None) -> np.ndarray:
@@ -168,16 +201,28 @@ def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -
     return result
 
 
-def solve_lower_rows(factor: np.ndarray, rows: np.ndarray, transposed: bool = False) -> np.ndarray:
-    """L⁻¹, or L⁻ᵀ, applied to each of the rows of a C-ordered array: rows times L⁻ᵀ, or L⁻¹."""
-    with blas_threads(len(factor)):
-        return _trsm(1.0, factor, rows.T, lower=1, trans_a=int(transposed)).T
+def solve_lower_rows(
+    factor: np.ndarray, rows: np.ndarray, transposed: bool = False, overwrite: bool = False
+) -> np.ndarray:
+    """L⁻¹, or L⁻ᵀ, applied to each of the rows of an array (C-ordered, to be overwritten): rows times L⁻ᵀ, or L⁻¹."""
+    factor, result = np.asfortranarray(factor), rows if overwrite else np.array(rows, order="C")
+    n, m = result.shape
+    side, uplo, trans, diag = b"L", b"L", b"T" if transposed else b"N", b"N"
+    order, count, one = ctypes.c_int(m), ctypes.c_int(n), ctypes.c_double(1.0)
+    sizes = ctypes.byref(order), ctypes.byref(count), ctypes.byref(one)
+    with blas_threads(m):
+        _trsm()(side, uplo, trans, diag, *sizes, factor.ctypes.data, sizes[0], result.ctypes.data, sizes[0])
+    return result
 
 
-def add_gram(rows: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Add rowsᵀ rows to the lower triangle of ``total`` (Fortran order), in place."""
-    with blas_threads(len(total)):
-        return _syrk(1.0, rows.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+@functools.cache
+def _trsm() -> Callable[..., None]:
+    """BLAS's dtrsm as a C function. SciPy's own wrapper of it lets no other Python thread run meanwhile."""
+    capsule, api = cython_blas.__pyx_capi__["dtrsm"], ctypes.pythonapi
+    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
+    get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    text, number = ctypes.c_char_p, ctypes.c_void_p
+    return ctypes.CFUNCTYPE(None, *4 * [text], *7 * [number])(get_pointer(capsule, name))
 
 
 def symmetric(lower: np.ndarray) -> np.ndarray:

@@ -69,7 +69,8 @@ def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     """G = A⁻¹t, E and H, with A = Q + noise."""
     f = first_pass(prior, data)
     weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
-    for part, _, V in f.blocks():
+    for part in f.parts:
+        V = f.block(part)[1]
         weights[part] = f.E[part] * (f.residual[part] - V @ f.gamma)
         half[part] = f.E[part][:, None] * linalg.solve_lower_rows(f.chol.factor, V)
     return weights, f.E, half

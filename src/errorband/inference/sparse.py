@@ -1,6 +1,6 @@
 """Gaussian likelihood with inducing points: evidence and all derivatives in two passes over the data, in chunks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -23,7 +23,7 @@ from errorband.posterior import SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.structures.low_rank import LowRankPredictor
 
-CHUNK = 2**20  # entries of K_fu that are worked on at once
+CHUNK = 2**18  # entries of K_fu that are worked on at once
 
 
 class InducingPrior(eqx.Module):
@@ -99,36 +99,46 @@ class Sparse(Inference):
         beta = linalg.solve_lower(f.factor, f.gamma, transposed=True)  # L⁻ᵀγ
         rest = f.bound * (1.0 - alpha)
         # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
-        project = ((f.bound * np.eye(M) if alpha == 0 else 0.0) - inverse) @ L_inverse
-        spreads = [np.zeros((M, M), order="F") for _ in range(2)]  # VᵀS̄V, from rows with S̄ above and below zero
+        project = (f.bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
         g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
         held: Any = prior.structure
-        functions, Z, bar = (held.kernel, prior.mean), held.approximation.inducing_inputs, None
-        for part, K, V in f.blocks():
-            E, q, residual = f.E[part], f.q[part], f.residual[part]
-            g_part = E * (residual - V @ f.gamma)
-            Y = V @ project
-            # K = VLᵀ, so that the rows of K∘Y sum to V(·)Vᵀ: no further product for diag(VB⁻¹Vᵀ).
-            h = (f.bound * q if alpha == 0 else 0.0) - np.einsum("nm,nm->n", K, Y)
-            S_part = 0.5 * (g_part**2 - E + E**2 * h)
-            r_part = alpha * S_part - 0.5 * rest * E
+        functions, Z = (held.kernel, prior.mean), held.approximation.inducing_inputs
+
+        @in_double_precision
+        def pulled_back(part: slice) -> tuple[Any, Any]:
+            """Derivatives from these rows: in kernel, mean and Z; and (α > 0) Vᵀ(S̄ + ½E)V."""
+            K, V = f.block(part)
+            E, q, g_part = f.E[part], f.q[part], f.E[part] * (f.residual[part] - V @ f.gamma)
             K_bar = linalg.aligned_empty(f.chunk, M)
-            rows = K_bar[: len(E)]
-            np.multiply(E[:, None], Y, out=rows)
-            rows += g_part[:, None] * beta
-            if alpha > 0:
-                rows -= 2.0 * r_part[:, None] * linalg.solve_lower_rows(f.factor, V, transposed=True)
-                scaled = np.sqrt(np.abs(S_part))[:, None] * V
-                spreads = [
-                    linalg.add_gram(scaled[i], s) for i, s in zip((S_part > 0, S_part < 0), spreads, strict=True)
-                ]
+            rows, spread = K_bar[: len(E)], None
+            np.matmul(V, project, out=rows)
+            if alpha == 0:
+                # K = VLᵀ, so that the rows of K∘V(·)L⁻¹ sum to diag V(·)Vᵀ: no further product for it.
+                S_part = 0.5 * (g_part**2 - E + E**2 * (f.bound * q - np.einsum("nm,nm->n", K, rows)))
+                r_part = -0.5 * rest * E
+                rows *= E[:, None]
+                rows += g_part[:, None] * beta
+            else:
+                # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
+                twice = g_part**2 - E**2 * np.einsum("nm,nm->n", V, rows)
+                S_part = 0.5 * (twice - E)
+                r_part = alpha * S_part - 0.5 * rest * E
+                rows *= E[:, None]
+                rows += g_part[:, None] * f.gamma
+                rows -= 2.0 * r_part[:, None] * V
+                linalg.solve_lower_rows(f.factor, rows, transposed=True, overwrite=True)
+                root = np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None] * V
+                spread = root.T @ root
             K_bar[len(E) :] = 0.0
-            X = pad_rows(data.X[part], f.chunk)
-            r_bar = np.concatenate([r_part, np.zeros(f.chunk - len(E))])
-            g_bar = np.concatenate([g_part, np.zeros(f.chunk - len(E))])
-            bar = add(bar, _pull_blocks(functions, Z, X, K_bar, r_bar, g_bar))
             g[part], S_bar[part] = g_part, S_part
-        spread = linalg.symmetric(spreads[0] - spreads[1])
+            r_bar, g_bar = (np.pad(a, (0, f.chunk - len(E))) for a in (r_part, g_part))
+            pulled = _pull_blocks(functions, Z, pad_rows(data.X[part], f.chunk), K_bar, r_bar, g_bar)
+            return jax.tree.map(np.asarray, pulled), spread
+
+        bar = spread = None
+        for pulled, gram in linalg.in_parallel(pulled_back, f.parts):
+            bar, spread = add(bar, pulled), add(spread, gram)
+        spread = 0.0 if spread is None else spread - 0.5 * f.precision
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + rest * f.precision - 2.0 * alpha * spread
         bar = add(bar, pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
@@ -162,8 +172,8 @@ class Sparse(Inference):
         """In closed form, inducing inputs held: mean y − g/w and variance 1/w, plus what of r is not in S."""
         f = first_pass(prior, data)
         means, variances = np.empty(len(f.r)), np.empty(len(f.r))
-        for part, _, V in f.blocks():
-            E = f.E[part]
+        for part in f.parts:
+            E, V = f.E[part], f.block(part)[1]
             w = E - E**2 * np.sum(linalg.solve_lower_rows(f.chol.factor, V) ** 2, axis=1)
             means[part] = data.y[part] - E * (f.residual[part] - V @ f.gamma) / w
             variances[part] = 1.0 / w
@@ -182,7 +192,8 @@ def left_out(share: float, ratio: np.ndarray) -> float:
 class FirstPass(NamedTuple):
     """Everything of size M² or N that (1) is made of."""
 
-    blocks: Any  # iterate: slice of rows, K_fu, V
+    parts: list[slice]  # chunks of rows
+    block: Callable[[slice], tuple[np.ndarray, np.ndarray]]  # K_fu and V of a chunk
     chunk: int
     share: float  # α
     bound: float  # b
@@ -214,33 +225,37 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
     chunk = chunk_rows(n, M)
     residual, diagonal, q, S = (np.empty(n) for _ in range(4))
     keep = 16 * n * M <= MEMORY_BUDGET  # then the second pass need not make them again
-    kept: list[Any] = []
+    kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-    def blocks() -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        if kept:
-            yield from kept
-            return
-        for start in range(0, n, chunk):
-            part = slice(start, min(start + chunk, n))
-            made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
-            K, k, m = (np.asarray(a)[: part.stop - start] for a in made)
-            diagonal[part], residual[part] = k, data.y[part] - m
-            yield part, K, linalg.solve_lower_rows(uu.factor, K)
+    @in_double_precision
+    def block(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        if part.start in kept:
+            return kept[part.start]
+        made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
+        K, k, m = (np.asarray(a)[: part.stop - part.start] for a in made)
+        diagonal[part], residual[part] = k, data.y[part] - m
+        made = K, linalg.solve_lower_rows(uu.factor, K)
+        if keep:
+            kept[part.start] = made
+        return made
 
-    total, right, keeping = np.zeros((M, M), order="F"), np.zeros(M), []
-    for part, K, V in blocks():
+    def products(part: slice) -> tuple[np.ndarray, np.ndarray]:
+        """VᵀEV and VᵀEt of these rows."""
+        V = block(part)[1]
         q[part] = np.einsum("nm,nm->n", V, V)
         S[part] = alpha * np.maximum(diagonal[part] - q[part], 0.0) + noise[part]
         scaled = V / np.sqrt(S[part])[:, None]
-        total = linalg.add_gram(scaled, total)
-        right += V.T @ (residual[part] / S[part])
-        if keep:
-            keeping.append((part, K, V))
-    kept.extend(keeping)
-    precision = linalg.symmetric(total)
+        return scaled.T @ scaled, V.T @ (residual[part] / S[part])
+
+    parts = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+    precision, right = np.zeros((M, M)), np.zeros(M)
+    for gram, vector in linalg.in_parallel(products, parts):
+        precision += gram
+        right += vector
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
     return FirstPass(
-        blocks=blocks,
+        parts=parts,
+        block=block,
         chunk=chunk,
         share=alpha,
         bound=float(approximation.bound),

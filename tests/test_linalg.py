@@ -72,3 +72,11 @@ def test_one_thread_needs_no_pool():
     with threadpool_limits(1, "blas"):
         threads = list(linalg.in_parallel(lambda _: threading.current_thread(), range(3)))
     assert threads == 3 * [threading.current_thread()]
+
+
+def test_a_single_item_keeps_all_threads():
+    def work(_):
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        assert list(linalg.in_parallel(work, [0])) == [{2}]

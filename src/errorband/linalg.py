@@ -9,7 +9,7 @@ import collections
 import contextlib
 import ctypes
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -77,12 +77,15 @@ def _single_blas_thread() -> Iterator[None]:
             library.set_num_threads(threads)
 
 
-def in_parallel(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """Results of ``function`` for each item, in order, as many at a time as BLAS has threads; each has one of them.
+def in_parallel(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    """Results of ``function`` for each item, in order, as many at a time as BLAS has threads, each with one of them.
 
     For work in chunks that mixes products with kernels and other passes over the chunk: those use one core otherwise,
     and the threads of BLAS, which wait for work in a busy loop, take the other from JAX. Few results are held at once.
     """
+    if len(items) == 1:
+        yield function(items[0])
+        return
     workers = max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
     with _single_blas_thread():
         if workers == 1:

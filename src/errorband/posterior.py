@@ -124,21 +124,25 @@ class SitePosterior(Posterior):
         n, L = len(X), self.n_latents
         train = self._train()
         width = self.predictor.mean_weights.shape[1]
-        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * L * L * width)))
+        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (48 * L * L * width)))  # two at a time
         means, covariances = np.empty((n, L)), np.empty((n, L, L))
-        for start in range(0, n, chunk):
-            rows = X[start : start + chunk]
+
+        @in_double_precision
+        def predict(part: slice) -> None:
+            rows = X[part]
             if not variance:
-                means[start : start + len(rows)] = np.asarray(_site_mean(self, train, pad_rows(rows, chunk)))[
-                    : len(rows)
-                ]
-                continue
+                means[part] = np.asarray(_site_mean(self, train, pad_rows(rows, chunk)))[: len(rows)]
+                return
             mean, cov, prior = _site_predict(self, train, pad_rows(rows, chunk))
-            means[start : start + len(rows)] = np.asarray(mean)[: len(rows)]
+            means[part] = np.asarray(mean)[: len(rows)]
             cov = np.array(cov)[: len(rows)]
             diagonal = np.einsum("nll->nl", cov)  # a view
             diagonal[:] = checked_variance(diagonal, np.asarray(prior)[: len(rows)])
-            covariances[start : start + len(rows)] = cov
+            covariances[part] = cov
+
+        parts = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+        for _ in linalg.in_parallel(predict, parts):
+            pass
         return means, covariances if variance else None
 
     @in_double_precision

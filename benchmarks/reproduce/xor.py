@@ -3,12 +3,11 @@
 Results are kept piece by piece: a run that was stopped goes on where it was.
 """
 
-import argparse
 import warnings
 from typing import Any
 
 import numpy as np
-from common import Results, class_scores, table, write_page
+from common import Results, arguments, class_scores, table, write_page
 from scipy.stats import norm
 
 from errorband import GPClassifier
@@ -84,11 +83,7 @@ def fit_informative(dimensions: int, seed: int, m: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=SETS)
-    parser.add_argument("--dimensions", type=int, nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
-    options = parser.parse_args()
+    options = arguments(__doc__, sets=SETS, dimensions=ROWS)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
     results = Results("xor", options.seconds)
     for seed in range(options.sets):

@@ -105,6 +105,15 @@ def test_with_gaussian_noise_the_sites_are_the_likelihood_and_the_score_is_the_v
         K = KERNEL(X)[:, order[: i + 1]]
         left = KERNEL.diag(X) - np.sum(K * np.linalg.solve(K[order[: i + 1]] + 0.0625 * np.eye(i + 1), K.T).T, axis=1)
     given = {"likelihood": Gaussian(0.0625), "optimizer": None, "normalize": False}
+    searches = []
+    everything = Model(KERNEL, Gaussian(0.0625), Zero().initialised(X, y), IVM(99))
+
+    def search(objective, first):
+        searches.append(first)
+        return FitResult(0.0, objective.theta0, 0.0, 1, 1, True, "", 0.0, (), ())
+
+    assert take_turns(everything, EP(), TrainingData(X, y), search, np.random.RandomState(0)).rows.size == 30
+    assert searches == [True]  # all rows are kept: there is nothing to take turns for
     exact, all_rows = (GPRegressor(KERNEL, approximation=a, **given).fit(X, y) for a in ("exact", IVM(99)))
     assert all_rows.active_rows_.tolist() == list(range(30))
     assert_allclose(all_rows.log_evidence_, exact.log_evidence_, rtol=1e-12)

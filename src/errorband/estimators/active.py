@@ -95,23 +95,22 @@ def take_turns(
     for _ in range(approximation.rounds):
         before, (fitted, _) = rows, objective.at(theta)
         rows = _informative(fitted, data)
-        if best is not None and np.array_equal(rows, before):
+        same = np.array_equal(rows, before)
+        if best is not None and same:
             break
         objective = EvidenceObjective(at_values(model, fitted), inference, data.rows(rows))
         chosen = Turn(rows, objective, result, objective.theta0, _score(objective, objective.theta0, rows, data))
-        helped = best is None or chosen.score > best.score
-        if best is None or helped:
-            best = chosen
-        if result.interrupted or not np.isfinite(chosen.score):
+        best = chosen if best is None or chosen.score > best.score else best
+        if same or result.interrupted or not np.isfinite(chosen.score):
             break
         result = search(objective, False)
         theta = result.theta
         searched = Turn(rows, objective, result, theta, _score(objective, theta, rows, data))
-        helped |= searched.score > best.score
         best = searched if searched.score > best.score else best
-        if result.interrupted or not helped:
+        if result.interrupted or not (best is chosen or best is searched):
             break
     assert best is not None  # there is one round or more
+    best.objective.state = None  # the search may have ended far from the turn that is kept
     return best
 
 

@@ -277,8 +277,9 @@ Full EP and SVM:
 {table(["set", "folds", "GPC error: printed", "here", "nlp: printed", "here", "error", "nlp", "folds",
         "SVM error: printed", "here"], [row[2] for row in rows])}
 
-The informative vector machine, `IVM(M)` at the printed M, one start (its sites are refined by EP on the rows chosen,
-which the thesis' program did not do); sets that are not here were not run:
+The informative vector machine, `IVM(M)` at the printed M, one start. Its sites are refined by EP on the rows chosen,
+which the thesis' program did not do; its hyperparameters are first those of M rows drawn at random, and of all turns of
+choice and search the one counts that accounts best for all training rows. Sets that are not here were not run:
 
 {table(["set", "M", "folds", "error: printed", "here", "verdict", "nlp: printed", "here", "verdict"],
        list(rows_of_ivm(results)))}

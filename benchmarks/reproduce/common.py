@@ -1,5 +1,6 @@
 """What the reproduction scripts share: data, pages and pictures."""
 
+import argparse
 import json
 import os
 import sys
@@ -28,6 +29,22 @@ def results_folder() -> Path:
     folder = Path(os.environ.get("ERRORBAND_RESULTS") or Path(tempfile.gettempdir()) / "errorband-reproduce")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def arguments(description: str | None, seconds: str = "begin nothing new after this time", **lists: Any) -> Any:
+    """The command line of a script that does its work in parts: ``--seconds``, and for each of ``lists`` an option.
+
+    An option whose default is a number takes a number; one whose default is a collection takes some of its entries.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    for name, default in lists.items():
+        if isinstance(default, int):
+            parser.add_argument(f"--{name}", type=int, default=default)
+        else:
+            entries = list(default)
+            parser.add_argument(f"--{name}", type=type(entries[0]), nargs="+", choices=entries, default=entries)
+    parser.add_argument("--seconds", type=float, default=np.inf, help=seconds)
+    return parser.parse_args()
 
 
 class Results:

@@ -3,14 +3,13 @@
 Each fit is done in parts that end within a time limit, and its model is kept, so the work can be done piece by piece.
 """
 
-import argparse
 import time
 import warnings
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from common import Results, load, picture, results_folder, table, write_page
+from common import Results, arguments, load, picture, results_folder, table, write_page
 
 import errorband
 from errorband import GPRegressor
@@ -65,12 +64,8 @@ def fit_a_part(name: str, method: str, m: int, done: dict[str, Any], seconds: fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
-    parser.add_argument("--numbers", type=int, nargs="+", choices=NUMBERS, default=NUMBERS)
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="end by this time, with fits unfinished")
-    options = parser.parse_args()
+    unfinished = "end by this time, with fits unfinished"
+    options = arguments(__doc__, unfinished, sets=SETS, numbers=NUMBERS, methods=METHODS)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
     results = Results("curves", options.seconds)
     for m in options.numbers:

@@ -3,12 +3,11 @@
 Results are kept piece by piece: a run that was stopped goes on where it was.
 """
 
-import argparse
 import warnings
 from typing import Any
 
 import numpy as np
-from common import Results, class_scores, table, write_page
+from common import Results, arguments, class_scores, table, write_page
 from xor import CENTRE, TEST_ROWS, best_error, draw
 
 from errorband import GPClassifier
@@ -72,11 +71,7 @@ def fit(how: str, n: int, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=SETS)
-    parser.add_argument("--rows", type=int, nargs="+", choices=ROWS, default=ROWS)
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
-    options = parser.parse_args()
+    options = arguments(__doc__, sets=SETS, rows=ROWS)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
     results = Results("projection", options.seconds)
     for seed in range(options.sets):

@@ -3,13 +3,12 @@
 Results are kept piece by piece, so the work can be done in parts: run it again, or for some sets and folds only.
 """
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import Results, class_scores, load, table, write_page
+from common import Results, arguments, class_scores, load, table, write_page
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -278,8 +277,9 @@ Full EP and SVM:
 {table(["set", "folds", "GPC error: printed", "here", "nlp: printed", "here", "error", "nlp", "folds",
         "SVM error: printed", "here"], [row[2] for row in rows])}
 
-The informative vector machine, `IVM(M)` at the printed M, one start (its sites are refined by EP on the rows chosen,
-which the thesis' program did not do); sets that are not here were not run:
+The informative vector machine, `IVM(M)` at the printed M, one start. Its sites are refined by EP on the rows chosen,
+which the thesis' program did not do; its hyperparameters are first those of M rows drawn at random, and of all turns of
+choice and search the one counts that accounts best for all training rows. Sets that are not here were not run:
 
 {table(["set", "M", "folds", "error: printed", "here", "verdict", "nlp: printed", "here", "verdict"],
        list(rows_of_ivm(results)))}
@@ -288,12 +288,7 @@ which the thesis' program did not do); sets that are not here were not run:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
-    parser.add_argument("--folds", type=int, default=10)
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
-    options = parser.parse_args()
+    options = arguments(__doc__, sets=SETS, folds=10, methods=METHODS)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
     results = Results("table-2-1", options.seconds)
     for fold in range(options.folds):

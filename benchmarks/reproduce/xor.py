@@ -3,12 +3,11 @@
 Results are kept piece by piece: a run that was stopped goes on where it was.
 """
 
-import argparse
 import warnings
 from typing import Any
 
 import numpy as np
-from common import Results, class_scores, table, write_page
+from common import Results, arguments, class_scores, table, write_page
 from scipy.stats import norm
 
 from errorband import GPClassifier
@@ -76,7 +75,7 @@ def fit_informative(dimensions: int, seed: int, m: int) -> dict[str, Any]:
         "likelihood": Bernoulli(bias=0.0), "inference": EP(), "optimizer": LBFGS(max_iter=ITERATIONS)
     }  # fmt: skip
     kernel = SquaredExponential(1.0, 1.0, ard=False)
-    chosen = GPClassifier(kernel, approximation=IVM(m), **common).fit(X, y)
+    chosen = GPClassifier(kernel, approximation=IVM(m), random_state=seed, **common).fit(X, y)
     rows = chosen.scaling_.inputs(X[chosen.active_rows_])
     hybrid = FITC(m, inducing_inputs=rows, optimize_inputs=False)
     both = {"IVM": chosen, "IVM/FITC": GPClassifier(kernel, approximation=hybrid, **common).fit(X, y)}
@@ -84,11 +83,7 @@ def fit_informative(dimensions: int, seed: int, m: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=SETS)
-    parser.add_argument("--dimensions", type=int, nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
-    options = parser.parse_args()
+    options = arguments(__doc__, sets=SETS, dimensions=ROWS)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
     results = Results("xor", options.seconds)
     for seed in range(options.sets):
@@ -131,7 +126,8 @@ begin at random rows, as in the thesis, or at the centres of clusters of each cl
 {table(["D", "N", "model", "M", "data sets", "error: printed", "here, random rows", "here, clusters", "optimum"], rows)}
 
 The informative vector machine, and FITC with its rows for inducing inputs, which are not learned (one start, from
-length-scale and variance 1):
+length-scale and variance 1). The library's IVM begins with hyperparameters of M rows drawn at random, refines its sites
+by EP, and of all turns of choice and search keeps the one that accounts best for all rows.
 
 {table(["D", "M", "data sets", "IVM: printed", "here", "IVM/FITC: printed", "here"], informative)}
 """

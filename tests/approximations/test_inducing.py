@@ -251,6 +251,12 @@ def test_fitc_for_classes_agrees_with_gpml(rule, tolerance):
     mean, std = model.predict(X_test, return_std=True, latent=True)
     assert_allclose(mean, expected["fmu"], rtol=10 * tolerance, atol=10 * tolerance)
     assert_allclose(std**2, expected["fs2"], rtol=10 * tolerance)
+    objective = model.objective(X, labels)
+    _, gradient = objective.value_and_gradient(objective.theta0)
+    assert_allclose(gradient[:3] * [1, 1, 2], -np.array(expected["dcov"]), rtol=10 * tolerance, atol=10 * tolerance)
+    if "dxu" in expected:  # with Laplace's approximation only
+        by_inputs = gradient[3:].reshape(-1, 2).T.ravel() / UNIT
+        assert_allclose(by_inputs[:6], -np.array(expected["dxu"]), rtol=2e-5, atol=2e-5)
 
 
 # ---------------------------------------------------------------------------------------------- inputs of all kinds

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from sklearn.base import clone
 
 import dense_reference as dense
 import errorband
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM
+from errorband.estimators.active import take_turns
 from errorband.inference import EP, TrainingData
 from errorband.inference.ep import tilted_derivatives
 from errorband.inference.informative import informative_rows
@@ -18,6 +20,7 @@ from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.means import Zero
 from errorband.model import Model
+from errorband.optimise import FitResult
 from errorband.structures import Dense, Sites
 
 KERNEL = SquaredExponential([0.8, 1.3], 1.44)
@@ -102,6 +105,15 @@ def test_with_gaussian_noise_the_sites_are_the_likelihood_and_the_score_is_the_v
         K = KERNEL(X)[:, order[: i + 1]]
         left = KERNEL.diag(X) - np.sum(K * np.linalg.solve(K[order[: i + 1]] + 0.0625 * np.eye(i + 1), K.T).T, axis=1)
     given = {"likelihood": Gaussian(0.0625), "optimizer": None, "normalize": False}
+    searches = []
+    everything = Model(KERNEL, Gaussian(0.0625), Zero().initialised(X, y), IVM(99))
+
+    def search(objective, first):
+        searches.append(first)
+        return FitResult(0.0, objective.theta0, 0.0, 1, 1, True, "", 0.0, (), ())
+
+    assert take_turns(everything, EP(), TrainingData(X, y), search, np.random.RandomState(0)).rows.size == 30
+    assert searches == [True]  # all rows are kept: there is nothing to take turns for
     exact, all_rows = (GPRegressor(KERNEL, approximation=a, **given).fit(X, y) for a in ("exact", IVM(99)))
     assert all_rows.active_rows_.tolist() == list(range(30))
     assert_allclose(all_rows.log_evidence_, exact.log_evidence_, rtol=1e-12)
@@ -113,9 +125,11 @@ def test_classifier_takes_turns_and_the_hybrid_learns_from_all_rows(data, tmp_pa
     X, y, X_test = data
     labels = np.where(y > 0.1, "high", "low")
     brief = errorband.LBFGS(max_iter=3)
-    once, again = (GPClassifier(approximation=IVM(16, rounds=k), optimizer=brief).fit(X, labels) for k in (1, 3))
-    assert len(once.active_rows_) == 16
-    assert again.active_rows_.tolist() != once.active_rows_.tolist()  # chosen again, at other hyperparameters
+    given, again = (
+        GPClassifier(approximation=IVM(16), optimizer=o, random_state=0).fit(X, labels) for o in (None, brief)
+    )
+    assert len(given.active_rows_) == len(again.active_rows_) == 16
+    assert again.active_rows_.tolist() != given.active_rows_.tolist()  # chosen at other hyperparameters
     alone = GPClassifier(again.kernel_, normalize=False, optimizer=None)
     scaled = again.scaling_.inputs(X)
     alone.fit(scaled[again.active_rows_], labels[again.active_rows_])
@@ -128,6 +142,47 @@ def test_classifier_takes_turns_and_the_hybrid_learns_from_all_rows(data, tmp_pa
     whole = GPClassifier(again.kernel_, optimizer=None).fit(X, labels)
     errors = [np.abs(m.predict_proba(X_test) - whole.predict_proba(X_test)).mean() for m in (hybrid, again)]
     assert errors[0] < errors[1]
+
+
+def wide_and_narrow(rng, n, n_inputs=10):
+    """One class around the other (Breiman's ring): its rows lie far from all others and say most, at first."""
+    y = rng.choice([-1, 1], n)
+    X = rng.standard_normal((n, n_inputs))
+    return np.where(y[:, None] > 0, 2 * X, X + 2 / np.sqrt(n_inputs)), y
+
+
+@pytest.mark.filterwarnings("ignore:The search")
+def test_a_choice_at_poor_values_is_no_trap():
+    rng = np.random.default_rng(0)
+    (X, y), (X_test, y_test) = (wide_and_narrow(rng, n) for n in (120, 1000))
+    model = GPClassifier(SquaredExponential(4.0, 1.0, ard=False), approximation=IVM(40), random_state=0)
+    at_first = clone(model).set_params(optimizer=None).fit(X, y)
+    assert np.mean(y[at_first.active_rows_] > 0) > 0.7  # hardly anything but the wide class
+    model.set_params(optimizer=errorband.LBFGS(max_iter=12)).fit(X, y)
+    assert np.mean(model.predict(X_test) != y_test) < 0.15
+    assert 0.3 < np.mean(y[model.active_rows_] > 0) < 0.7
+
+
+def test_the_turn_counts_that_accounts_best_for_all_rows(data):
+    X, y, _ = data
+    targets, rng = TrainingData(X, np.where(y > 0.1, 1.0, -1.0)), np.random.RandomState(0)
+    mean, found = Zero().initialised(X, y), []
+    model = Model(KERNEL, Bernoulli(bias=0.0), mean, IVM(10, rounds=9))
+
+    def search(objective, first):
+        """A search that finds good values at first, and then that all is noise."""
+        found.append(first)
+        theta = objective.theta0 - (0.0 if first else 20.0) * np.array([0.0, 0.0, 1.0, 0.0])  # log variance
+        return FitResult(0.0, theta, 0.0, 1, 1, True, "", 0.0, (), ())
+
+    best = take_turns(model, EP(), targets, search, rng)
+    assert found == [True, False, False]  # the second round did not help
+    assert_allclose(best.theta, best.objective.theta0)
+    fitted = GPClassifier(KERNEL, likelihood=Bernoulli(), normalize=False, optimizer=None)
+    fitted.fit(X[best.rows], targets.y[best.rows])
+    p = fitted.predict_proba(X)[:, 1]
+    log_p = np.log(np.where(targets.y > 0, p, 1 - p))
+    assert_allclose(best.score, fitted.log_evidence_ + np.delete(log_p, best.rows).sum(), rtol=1e-6)
 
 
 def test_mistakes_are_explained():

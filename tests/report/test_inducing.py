@@ -10,7 +10,12 @@ from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.reporting import report
-from errorband.reporting.sparse import inducing, inducing_section
+from errorband.reporting.sparse import (
+    inducing,
+    inducing_of_classes_section,
+    inducing_of_each,
+    inducing_section,
+)
 
 KERNEL = SquaredExponential(0.4, 1.0)
 
@@ -70,3 +75,26 @@ def test_classes_and_models_without():
     assert inducing_section(None, ["a"]) is None
     learned = GPRegressor(KERNEL, approximation=VFE(4), random_state=0).fit(X, X[:, 0])
     assert inducing(learned).learned
+
+
+def test_a_model_for_each_class_says_so_of_each():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 2)) + 100
+    labels = np.array(["low", "mid", "<high>"])[np.digitize(X[:, 0], [99.6, 100.4])]
+    options = {"optimizer": None, "random_state": 0, "multi_class": "one_vs_rest"}
+    model = GPClassifier(KERNEL, approximation=VFE(5), **options).fit(X[:70], labels[:70])
+    made = report(model, X[70:], labels[70:], baselines=False)
+    assert made.content.inducing is None
+    assert [c.places.shape for c in made.content.inducing_of_each] == [(5, 2)] * 3
+    for part, c in zip(model.estimators_, made.content.inducing_of_each, strict=True):
+        expected = np.asarray(part.approximation_.inducing_inputs) * model.scaling_.x_scale + model.scaling_.x_shift
+        np.testing.assert_allclose(c.places, expected)
+    section = inducing_of_classes_section(made.content.inducing_of_each, ["low", "mid", "<high>"], ["a", "b"])
+    table, pictures = section.blocks
+    assert table.count(">5<") == 3
+    assert "&lt;high&gt;" in table
+    np.testing.assert_allclose(pictures[2].figure.data[1]["x"], made.content.inducing_of_each[2].places[:, 0])
+    assert "The inducing inputs" in made.html
+    exact = GPClassifier(KERNEL, **options).fit(X[:70], labels[:70])
+    assert inducing_of_each(exact) == ()
+    assert inducing_of_classes_section((), [], ["a", "b"]) is None

@@ -22,6 +22,9 @@ class Approximation(Printable):
     any_likelihood: ClassVar[bool] = True
     """Whether it has a structure, so that rules with sites go with it."""
 
+    rows_follow_values: ClassVar[bool] = False
+    """Whether the rows to learn from are chosen anew as hyperparameters are found."""
+
     @property
     def ep_power(self) -> float | None:
         """The exponent of EP that it is defined with, 0 standing for KL; None if every rule goes with it."""

@@ -1,5 +1,7 @@
 """The exact model of the rows that say most."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import numpy as np
 
@@ -11,9 +13,10 @@ class IVM(Exact):
 
     Rows are taken in one after the other by assumed-density filtering (Lawrence, Seeger & Herbrich 2003;
     :func:`errorband.inference.informative.informative_rows`): O(N·n_rows²), and n_rows³ for the model. The choice
-    depends on the hyperparameters and these on the choice, so that the two take turns. The sites with which rows were
-    taken in are refined by the inference rule, on the active rows: at its fixed point the gradient of the evidence is
-    right.
+    depends on the hyperparameters and these on the choice, so that the two take turns, beginning with hyperparameters
+    of as many rows drawn at random; the turn counts that accounts best for all rows, those left out included
+    (:func:`errorband.estimators.active.take_turns`). The sites with which rows were taken in are refined by the
+    inference rule, on the active rows: at its fixed point the gradient of the evidence is right.
 
     ``log_evidence_`` and ``loo()`` are those of the active rows, which are ``active_rows_`` of the fitted estimator.
     Used as inducing inputs of :class:`FITC` they make the hybrid of the two, which learns from all rows; see the theory
@@ -24,8 +27,8 @@ class IVM(Exact):
     n_rows : int
         How many rows to keep; all if there are no more. Classes that overlap need many: a third of the rows or so.
     rounds : int
-        How often rows are chosen, hyperparameters searched for: 1 chooses at the starting values and leaves it at that.
-        It ends earlier if the choice stays the same.
+        How often rows are chosen and hyperparameters searched for on them, at most. It ends earlier if the choice stays
+        the same or a round does not help. Without a search rows are chosen once, at the values given.
 
     Examples
     --------
@@ -39,6 +42,8 @@ class IVM(Exact):
     >>> model.active_rows_.shape
     (70,)
     """
+
+    rows_follow_values: ClassVar[bool] = True
 
     n_rows: int = eqx.field(default=200, static=True)
     rounds: int = eqx.field(default=3, static=True, kw_only=True)

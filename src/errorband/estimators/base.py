@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing, SubsetOfData
+from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, Inducing
 from errorband.approximations.placement import SAMPLE, move_dead
+from errorband.estimators.active import rows_to_learn_from, take_turns
 from errorband.estimators.growth import INTERRUPTED, at_values, grow, inducing_inputs
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
@@ -30,7 +31,6 @@ from errorband.inference import (
     TrainingData,
 )
 from errorband.inference import Exact as ExactInference
-from errorband.inference.informative import informative_rows
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
@@ -82,9 +82,10 @@ class GaussianProcess(BaseEstimator):
         if isinstance(start.approximation, Inducing) and start.approximation.n_inducing == "auto":
             objective, optimizer = self._grown(objective, optimizer, n_restarts, scaling)
             n_restarts = 0  # they were made where the search was short
-        theta = self._search(objective, optimizer, n_restarts)
-        if isinstance(start.approximation, IVM):
-            objective, theta = self._take_turns(objective, theta, data, optimizer)
+        if optimizer is not None and start.approximation.rows_follow_values:
+            objective, theta = self._take_turns(objective, data, optimizer, n_restarts)
+        else:
+            theta = self._search(objective, optimizer, n_restarts)
         model, prior = objective.at(theta)
         found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
         # Density of the targets as given, not as standardised.
@@ -113,37 +114,30 @@ class GaussianProcess(BaseEstimator):
         reason = inference.supports(model, data)
         if reason is not None:
             raise ValueError(reason)
-        if isinstance(model.approximation, IVM):
-            rows = self._informative_rows(model, data)
-        else:
-            targets = _with_gaussian_noise(model, data)
-            rows = model.approximation.rows(model.kernel, data.X, self.random_state, *targets)
-        return EvidenceObjective(model, inference, data if rows is None else data.rows(rows))
-
-    def _informative_rows(self, model: Model, data: TrainingData) -> np.ndarray:
-        assert isinstance(model.approximation, IVM)
-        self.active_rows_ = np.sort(informative_rows(model, data, model.approximation.n_rows)[0])
-        return self.active_rows_
+        rows = rows_to_learn_from(model, data, self.random_state)
+        if rows is None:
+            return EvidenceObjective(model, inference, data)
+        self.active_rows_ = rows
+        return EvidenceObjective(model, inference, data.rows(rows))
 
     def _take_turns(
-        self, objective: EvidenceObjective, theta: np.ndarray, data: TrainingData, optimizer: LBFGS | None
+        self, start: EvidenceObjective, data: TrainingData, optimizer: LBFGS, n_restarts: int
     ) -> tuple[EvidenceObjective, np.ndarray]:
-        """Rows chosen at the hyperparameters found, hyperparameters for the rows chosen, and so on."""
-        approximation: Any = objective.model.approximation
-        for _ in range(approximation.rounds - 1):
-            if optimizer is None or (self.fit_result_ is not None and self.fit_result_.interrupted):
-                break
-            if optimizer.max_seconds is not None and self.fit_result_ is not None:
-                left = max(optimizer.max_seconds - self.fit_result_.seconds, 0.0)
-                optimizer = dataclasses.replace(optimizer, max_seconds=left)
-            before, (fitted, _) = self.active_rows_, objective.at(theta)
-            rows = self._informative_rows(fitted, data)
-            if np.array_equal(rows, before):
-                break
-            model = at_values(objective.model, fitted)
-            objective = EvidenceObjective(model, objective.inference, data.rows(rows))
-            theta = self._search(objective, optimizer, 0)
-        return objective, theta
+        """Rows and hyperparameters, found in turn; restarts are of the first search."""
+        began, limit = time.perf_counter(), optimizer.max_seconds
+
+        def search(objective: EvidenceObjective, first: bool) -> FitResult:
+            left = None if limit is None else max(limit - (time.perf_counter() - began), 0.0)
+            result = self._maximise(
+                objective, dataclasses.replace(optimizer, max_seconds=left), n_restarts if first else 0
+            )
+            assert result is not None  # there is an optimiser
+            return result
+
+        best = take_turns(start.model, start.inference, data, search, check_random_state(self.random_state))
+        self.active_rows_, self.fit_result_ = best.rows, best.result
+        warn_if_not_converged(best.result)
+        return best.objective, best.theta
 
     def _scaling(self, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None) -> Scaling:
         """How the model sees validated data; targets are left alone if they are not given."""
@@ -411,15 +405,3 @@ class GaussianProcess(BaseEstimator):
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
         return prior, self._training_data, objective.basis
-
-
-@in_double_precision
-def _with_gaussian_noise(model: Model, data: TrainingData) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Targets less the prior mean, and the variance of the noise of each, where scores of rows need them."""
-    likelihood: Any = parameters.plain(model.likelihood)
-    approximation = model.approximation
-    if not (isinstance(likelihood, Gaussian) and isinstance(approximation, SubsetOfData) and approximation.scores):
-        return None, None
-    noise = np.full(len(data.y), float(likelihood.noise_variance))
-    noise += 0.0 if data.noise_variance is None else data.noise_variance
-    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), noise

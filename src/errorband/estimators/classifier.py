@@ -80,6 +80,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         the models, which is not comparable with that of the joint model.
     kernel_, likelihood_, mean_, approximation_, inference_
         The fitted parts, with plain values. With one model per class, all but ``inference_`` are lists.
+    active_rows_ : array
+        Positions of the rows learned from; only with ``SubsetOfData`` and ``IVM``.
     inducing_sweep_, moved_inducing_
         As in :class:`GPRegressor`.
     estimators_ : list of GPClassifier

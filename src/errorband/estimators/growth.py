@@ -17,6 +17,7 @@ from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import FitResult
 from errorband.posterior import Posterior
+from errorband.predictive import Predictive
 
 # Nats per row, of log evidence and of held-out log density, that a doubling must gain to be worth it.
 TOLERANCE = 0.01
@@ -228,13 +229,18 @@ def _judged(
 
 def _nlpd(model: Model, posterior: Posterior, held: TrainingData) -> tuple[float, float]:
     """Negative log predictive density per held-out row, weighted if rows are, and what other rows' predictions get."""
+    predictive, half = predictive_at(model, posterior, held), len(held.y) // 2
+    own, other = (predictive.log_density(y) for y in (held.y, np.roll(held.y, half)))
+    return -float(np.average(own, weights=held.weights)), -float(np.average(other, weights=held.weights))
+
+
+def predictive_at(model: Model, posterior: Posterior, held: TrainingData) -> Predictive:
+    """Distribution of the targets of rows that the posterior has not seen."""
     mean, cov = posterior.marginals(held.X)
     assert cov is not None  # asked for by default
     if held.noise_variance is not None:  # known noise is as good as variance of the function
         cov = cov + held.noise_variance[:, None, None]
-    predictive, half = model.likelihood.predictive(mean, cov), len(held.y) // 2
-    own, other = (predictive.log_density(y) for y in (held.y, np.roll(held.y, half)))
-    return -float(np.average(own, weights=held.weights)), -float(np.average(other, weights=held.weights))
+    return model.likelihood.predictive(mean, cov)
 
 
 def _next_number(M: int, X: np.ndarray, factor: int) -> int:

@@ -58,6 +58,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         The fitted parts, with plain values.
     approximation_reason_ : str
         Why this approximation.
+    active_rows_ : array
+        Positions of the rows learned from; only with ``SubsetOfData`` and ``IVM``.
     inducing_sweep_ : InducingSweep
         How the number of inducing inputs was chosen, with "auto" in place of it: ``print(model.inducing_sweep_)``.
     moved_inducing_ : int

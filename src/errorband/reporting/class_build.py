@@ -25,7 +25,7 @@ from errorband.reporting.class_content import ClassCurve, ClassificationContent,
 from errorband.reporting.class_scores import class_baselines, class_score, class_verdict
 from errorband.reporting.hyperparameters import hyperparameters
 from errorband.reporting.scores import compare
-from errorband.reporting.sparse import inducing
+from errorband.reporting.sparse import inducing, inducing_of_each
 from errorband.reporting.text import count, percent
 
 UNLIKELY = 0.01  # a training row of a smaller leave-one-out probability is worth a warning
@@ -90,6 +90,7 @@ def build_classification(
         hyperparameters=tuple(rows),
         map=_map(model, train_X, train, shown) if train_X.shape[1] == 2 else None,
         inducing=inducing(model),
+        inducing_of_each=inducing_of_each(model),
     )
 
 

@@ -60,7 +60,10 @@ class ClassMap:
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationContent:
-    """Everything a report on a classifier says. ``confusion[i, j]`` counts rows of class i predicted as j."""
+    """Everything a report on a classifier says. ``confusion[i, j]`` counts rows of class i predicted as j.
+
+    ``inducing_of_each`` has an entry for each class where each has a model of its own.
+    """
 
     title: str
     summary: Summary
@@ -81,3 +84,4 @@ class ClassificationContent:
     hyperparameters: tuple[Hyperparameter, ...]
     map: ClassMap | None
     inducing: InducingContent | None = None
+    inducing_of_each: tuple[InducingContent, ...] = ()

@@ -18,7 +18,7 @@ from errorband.reporting.sections import (
     scores_section,
     search_section,
 )
-from errorband.reporting.sparse import inducing_section
+from errorband.reporting.sparse import inducing_of_classes_section, inducing_section
 from errorband.reporting.text import brief, count, duration, listing, number, percent
 
 
@@ -42,7 +42,7 @@ def class_sections(c: ClassificationContent) -> list[Section]:
     parts = (
         findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _relevance(c), _effects(c),
         _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.input_names),
-        hyperparameters_section(c),
+        inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.input_names), hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]
 

@@ -16,14 +16,25 @@ from errorband.reporting.text import count, duration, listing, number
 
 MAX_ROWS = 500  # of the training rows that are drawn beside the inducing inputs
 MAX_INPUTS = 20  # of which the ranges are shown
+MAX_PICTURES = 4  # of classes with a model each
+TITLE = "The inducing inputs"
+PLACES = "Where the inducing inputs are (diamonds), among training rows (dots)."
 
 
 def inducing(model: Any) -> InducingContent | None:
     """What there is to say; None for a model without inducing inputs, or one made of several."""
     approximation = getattr(model, "approximation_", None)
-    if not isinstance(approximation, Inducing):
-        return None
-    scaling, X = model.scaling_, effects.training_data(model)[0]
+    return _content(model, approximation, model) if isinstance(approximation, Inducing) else None
+
+
+def inducing_of_each(model: Any) -> tuple[InducingContent, ...]:
+    """The same of each of the models that a model is made of, one for each class; none if they have none."""
+    parts = getattr(model, "estimators_", ())
+    return tuple(_content(m, m.approximation_, model) for m in parts if isinstance(m.approximation_, Inducing))
+
+
+def _content(model: Any, approximation: Any, whole: Any) -> InducingContent:
+    scaling, X = model.scaling_, effects.training_data(whole)[0]
     asked = getattr(model, "approximation", None)
     return InducingContent(
         method=type(approximation).__name__,
@@ -41,21 +52,50 @@ def inducing_section(content: InducingContent | None, names: Sequence[str]) -> S
     if content is None:
         return None
     c = content
-    lead = (
-        f"{c.method} sees the function through {count(len(c.places), 'inducing input')}, "
-        f"{'learned with the hyperparameters' if c.learned else 'left where they were put'}. {c.reason}"
-    )
+    lead = f"{c.method} sees the function through {count(len(c.places), 'inducing input')}, {_fate(c)}. {c.reason}"
     if c.moved:
         lead += f" {count(c.moved, 'inducing input')} had no part in the model and were moved on the way."
     blocks: list[Html | Plot | Sequence[Plot]] = []
     if c.sweep is not None:
         blocks += _sweep(c.sweep)
     if len(names) <= 2:
-        caption = "Where the inducing inputs are (diamonds), among training rows (dots)."
-        blocks.append(Plot(_places(c, names), caption))
+        blocks.append(Plot(_places(c, names), PLACES))
     else:
         blocks.append(_ranges(c, names))
-    return Section("inducing", "The inducing inputs", lead, blocks)
+    return Section("inducing", TITLE, lead, blocks)
+
+
+def inducing_of_classes_section(
+    contents: Sequence[InducingContent], classes: Sequence[str], names: Sequence[str]
+) -> Section | None:
+    """The section where each class has a model of its own: a row of a table for each, and pictures of some."""
+    if not contents:
+        return None
+    lead = (
+        f"Each class has a model of its own, which sees its function through inducing inputs of its own by "
+        f"{contents[0].method}, {_fate(contents[0])}."
+    )
+    rows = [
+        [name, f"{len(c.places):,}", f"{_outside(c):,}", f"{c.moved:,}", c.reason]
+        for name, c in zip(classes, contents, strict=True)
+    ]
+    head = ["Class", "Inducing inputs", "Outside the rows", "Moved on the way", "Why so many"]
+    blocks: list[Html | Plot | Sequence[Plot]] = [
+        table(head, rows, "Inducing inputs of each class", "stack", (1, 2, 3))
+    ]
+    if len(names) <= 2:
+        drawn = list(zip(classes, contents, strict=True))[:MAX_PICTURES]
+        blocks.append([Plot(_places(c, names), f"Class {name}. {PLACES}") for name, c in drawn])
+    return Section("inducing", TITLE, lead, blocks)
+
+
+def _fate(c: InducingContent) -> str:
+    return "learned with the hyperparameters" if c.learned else "left where they were put"
+
+
+def _outside(c: InducingContent) -> int:
+    """How many lie beyond the training rows along some input."""
+    return int(np.sum(np.any((c.places < c.rows.min(axis=0)) | (c.places > c.rows.max(axis=0)), axis=1)))
 
 
 def _sweep(s: InducingSweep) -> list[Html | Plot | Sequence[Plot]]:

@@ -3,6 +3,7 @@
 import argparse
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 from common import Results, table, write_page
@@ -17,6 +18,7 @@ MODELS = {
     "DoubleExponential": {"likelihood": DoubleExponential()},
     "Huber": {"likelihood": Huber(), "inference": "laplace"},
 }
+SUMMARIES = np.median, np.mean, np.max
 
 
 def draw(seed: int, share: float, n: int, inputs: int) -> tuple[np.ndarray, ...]:
@@ -29,40 +31,39 @@ def draw(seed: int, share: float, n: int, inputs: int) -> tuple[np.ndarray, ...]
     return X[:n], y[:n], wrong[:n], X[n:], f[n:]
 
 
-def compare(seed: int, share: float, n: int) -> dict[str, dict[str, float]]:
-    """Each likelihood on one draw: its error over the oracle's, its time, and whether it converged."""
+def error_of(arguments: dict[str, Any], seed: int, share: float, n: int, clean: bool = False) -> dict[str, float]:
+    """One model on one draw, or on its clean rows only: its error, its time, and whether it converged."""
     X, y, wrong, X_test, f_test = draw(seed, share, n, 4)
-
-    def error(model: GPRegressor) -> float:
-        return float(np.sqrt(np.mean((model.predict(X_test) - f_test) ** 2)))
-
-    oracle = error(GPRegressor().fit(X[~wrong], y[~wrong]))
-    found = {}
-    for name, arguments in MODELS.items():
-        start = time.perf_counter()
-        model = GPRegressor(**arguments).fit(X, y)
-        seconds = time.perf_counter() - start
-        converged = bool(model.fit_result_.converged and model.inference_status_.converged)
-        found[name] = {"ratio": error(model) / oracle, "took": seconds, "converged": converged}
-    return found
+    shown = ~wrong if clean else slice(None)
+    start = time.perf_counter()
+    model = GPRegressor(**arguments).fit(X[shown], y[shown])
+    seconds = time.perf_counter() - start
+    converged = bool(model.fit_result_.converged and model.inference_status_.converged)
+    error = float(np.sqrt(np.mean((model.predict(X_test) - f_test) ** 2)))
+    return {"error": error, "took": seconds, "converged": converged}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--n", type=int, default=500)
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further draw after this time")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further fit after this time")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # statuses are counted below
     results, sections = Results("robust", options.seconds), []
     for share in (0.1, 0.0):
+        draws = []
         for seed in range(options.seeds):
-            results.once(f"{share} {options.n} {seed} ", lambda p=share, s=seed: compare(s, p, options.n))
-        draws = results.under(f"{share} {options.n} ")
+            key, given = f"{share} {options.n} {seed}", (seed, share, options.n)
+            results.once(f"{key} oracle", lambda given=given: error_of({}, *given, clean=True))
+            for name, arguments in MODELS.items():
+                results.once(f"{key} {name}", lambda a=arguments, given=given: error_of(a, *given))
+            found = {name: results.pieces.get(f"{key} {name}") for name in ("oracle", *MODELS)}
+            draws += [found] if all(found.values()) else []
         if not draws:
             continue
         rows = [
-            [name, *(f"{of([d[name]['ratio'] for d in draws]):.2f}" for of in (np.median, np.mean, np.max)),
+            [name, *(f"{of([d[name]['error'] / d['oracle']['error'] for d in draws]):.2f}" for of in SUMMARIES),
              f"{np.median([d[name]['took'] for d in draws]):.1f}",
              f"{sum(d[name]['converged'] for d in draws)}/{len(draws)}"]
             for name in MODELS

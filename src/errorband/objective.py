@@ -4,15 +4,18 @@ theta ──unpack──▶ model ──prior──▶ numbers at the data ─�
 (JAX, differentiated)                    (hand-arranged, any way it likes)
 """
 
+import contextlib
 import dataclasses
 import functools
+import warnings
 from typing import Any
 
 import jax
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from errorband import parameters
-from errorband.inference.base import Adjoint, Inference, TrainingData, no_basis
+from errorband.inference.base import Adjoint, Evaluation, Inference, TrainingData, no_basis
 from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
 
@@ -61,13 +64,35 @@ class EvidenceObjective:
         prior = _prior_at(self.inference, self.model, theta, self._X, self._spent)
         self._spent = prior.structure
         found = self._evaluate(prior, self.data, self.basis, self.state)
-        self.state = found.state
+        self._follow(found)
         value = found.log_evidence
         gradient = np.asarray(_pull_back(self.inference, self.model, theta, self._X, found.adjoint))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
         return value, gradient
+
+    @in_double_precision
+    def conclude(self, prior: PriorAtData) -> Evaluation:
+        """What the rule finds at the end: from where it last ended and, if that leads nowhere, from scratch.
+
+        A rule may have slower ways to its fixed point that it keeps for runs from scratch.
+        """
+        if self.state is not None:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                found = self._evaluate(prior, self.data, self.basis, self.state)
+                if found.status.converged:
+                    return found
+        found = self._evaluate(prior, self.data, self.basis)
+        self._follow(found)
+        return found
+
+    def _follow(self, found: Evaluation) -> None:
+        """Go on from there, with the rule that got there: all of a search is with one rule."""
+        self.state = found.state
+        if found.rule is not None:
+            warnings.warn(found.status.message, ConvergenceWarning, stacklevel=4)
+            self.inference, self._evaluate = found.rule, found.rule.evaluate
 
     @in_double_precision
     def at(self, theta: np.ndarray) -> tuple[Model, PriorAtData]:

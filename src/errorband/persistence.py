@@ -38,7 +38,7 @@ from errorband.optimise import LBFGS, FitResult
 from errorband.parameters import Parameter
 from errorband.posterior import POSTERIORS
 from errorband.priors import PRIORS
-from errorband.structures import PREDICTORS
+from errorband.structures import PREDICTORS, SimplexSites, Sites
 
 FORMAT, VERSION = "errorband", 1
 MAX_BYTES = 64 * 2**30  # more than any model of ours; a file that unpacks to more was not written by us
@@ -50,7 +50,8 @@ class ModelFileError(ValueError):
 
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
-    parts = {cls.__name__: cls for cls in (Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status)}
+    kept = (Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites)
+    parts = {cls.__name__: cls for cls in kept}
     return {
         "kernel": KERNELS,
         "likelihood": LIKELIHOODS,

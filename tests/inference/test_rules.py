@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 import dense_reference as dense
 from errorband import GPRegressor
@@ -24,6 +25,7 @@ from errorband.likelihoods import (
     Softmax,
     StudentT,
 )
+from errorband.numerics import double_precision
 from errorband.predictive import GaussianPredictive
 
 GPML = json.loads((Path(__file__).parents[1] / "references" / "gpml_formula.json").read_text())
@@ -304,3 +306,86 @@ def test_the_double_loop_converges_where_damped_sweeps_do_not(size, lengthscale,
     step = np.zeros_like(theta)
     step[1] = 1e-3
     assert_allclose(gradient[1], (value(step) - value(-step)) / 2e-3, rtol=1e-3, atol=1e-3)
+
+
+# ----------------------------------------------------------------------- where EP has no fixed point at the power asked
+def mismatch(K, y, log_prob, shift, precision, power):
+    """How far marginals are from tilted moments, in standard deviations: dense algebra and sums over a fine grid."""
+    cov = np.linalg.solve(np.eye(len(K)) + K * precision, K)  # (K⁻¹ + Π)⁻¹, whatever the signs of Π
+    mean, variance = cov @ shift, np.diag(cov)
+    assert np.all(variance > 0)
+    left = 1 / variance - power * precision
+    assert np.all(left > 0)  # proper cavities
+    centre, width = (mean / variance - power * shift) / left, 1 / np.sqrt(left)
+    f = centre + width * np.linspace(-12, 12, 200_001)[:, None]
+    log_w = power * log_prob(y, f) - 0.5 * ((f - centre) / width) ** 2
+    w = np.exp(log_w - log_w.max(0))
+    w /= w.sum(0)
+    tilted = np.sum(w * f, axis=0)
+    spread = np.sum(w * (f - tilted) ** 2, axis=0)
+    return max(np.max(np.abs(tilted - mean) / np.sqrt(variance)), np.max(np.abs(spread - variance) / variance))
+
+
+def log_mixture(y, f, noise=0.01, ratio=100.0, share=0.1):
+    kinds = ((1 - share, noise), (share, ratio * noise))
+    return np.log(sum(p * np.exp(-0.5 * (y - f) ** 2 / v) / np.sqrt(2 * np.pi * v) for p, v in kinds))
+
+
+def log_student(y, f, df=2.0, scale=0.1):
+    return -0.5 * (df + 1) * np.log1p(((y - f) / scale) ** 2 / df)
+
+
+NO_FIXED_POINT = {  # outliers, length-scale, likelihood, power asked and power reached
+    "mixture": (8, 2.0, OutlierMixture(0.01, 100.0, 0.1), log_mixture, 1.0, 0.5),
+    "mixture, shorter scale": (8, 1.0, OutlierMixture(0.01, 100.0, 0.1), log_mixture, 1.0, 0.25),
+    "student": (4, 0.5, StudentT(2.0, 0.1), log_student, 0.5, 0.25),
+}
+
+
+def hard(case, rule=None):
+    size, lengthscale, likelihood, log_prob, asked, power = NO_FIXED_POINT[case]
+    X, y = clustered_outliers(size)
+    rule = EP(power=asked, tolerance=1e-8) if rule is None else rule
+    kernel = SquaredExponential(lengthscale, 1.44)
+    regressor = GPRegressor(kernel, likelihood=likelihood, inference=rule, optimizer=None, normalize=False)
+    return regressor, X, y, log_prob, power
+
+
+@pytest.mark.parametrize("case", NO_FIXED_POINT)
+def test_where_there_is_no_fixed_point_ep_reaches_one_with_less_power(case, monkeypatch):
+    monkeypatch.setattr("errorband.inference.double_loop.MAX_OUTER", 2)  # however the double loop ends
+    regressor, X, y, log_prob, power = hard(case)
+    objective = regressor.objective(X, y)
+    with pytest.warns(ConvergenceWarning, match=rf"reached no fixed point; EP\(power={power}, tolerance=1e-08\) did"):
+        _, gradient = objective.value_and_gradient(objective.theta0)
+    assert objective.inference == EP(power=power, tolerance=1e-8)  # and so the rest of a search
+    with double_precision():
+        K = np.asarray(SquaredExponential(regressor.kernel.lengthscale, 1.44)(X))
+        shift, precision = (np.asarray(a)[: len(y)].ravel() for a in (objective.state.shift, objective.state.precision))
+    assert mismatch(K, y, log_prob, shift, precision, power) < 1e-6
+    numeric = dense.finite_differences(objective, objective.theta0, 1e-4)
+    assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_the_last_evaluation_falls_back_though_later_ones_of_a_search_do_not():
+    regressor, X, y, _, _ = hard("mixture")
+    objective = regressor.objective(X, y)
+    easy = objective.theta0 + np.log([0.25, 1.0, 20.0, 1.0, 1.0])  # shorter length-scale, more noise
+    objective.value_and_gradient(easy)
+    assert objective.inference == EP(tolerance=1e-8)
+    with pytest.raises(np.linalg.LinAlgError, match="smaller powers"):
+        objective.value_and_gradient(objective.theta0)
+    _, prior = objective.at(objective.theta0)
+    with pytest.warns(ConvergenceWarning, match="reached no fixed point"):
+        found = objective.conclude(prior)
+    assert found.status.converged
+    assert found.rule == objective.inference == EP(power=0.5, tolerance=1e-8)
+
+
+def test_a_fit_with_less_power_says_so():
+    regressor, X, y, _, _ = hard("mixture", "ep")
+    with pytest.warns(ConvergenceWarning, match="reached no fixed point"):
+        regressor.fit(X, y)
+    assert regressor.inference_ == EP(power=0.5)
+    assert regressor.inference_status_.converged
+    assert "EP(power=0.5) did" in regressor.inference_status_.message

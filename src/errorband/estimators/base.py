@@ -1,11 +1,13 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
+import contextlib
 import dataclasses
 import sys
 import time
 import warnings
 from typing import Any
 
+import jax
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -31,6 +33,7 @@ from errorband.inference import (
     TrainingData,
 )
 from errorband.inference import Exact as ExactInference
+from errorband.inference.base import Evaluation
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
@@ -87,17 +90,18 @@ class GaussianProcess(BaseEstimator):
         else:
             theta = self._search(objective, optimizer, n_restarts)
         model, prior = objective.at(theta)
-        found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
+        inference, found = self._concluded(objective, model, prior)
         # Density of the targets as given, not as standardised.
         degrees = len(objective.data.y) - objective.basis.shape[1]
         self.log_evidence_ = found.log_evidence - degrees * float(np.log(scaling.y_scale))
         self.inference_status_ = found.status
-        self.posterior_ = objective.inference.posterior(model, prior, objective.data, objective.basis, found.state)
+        self.posterior_ = inference.posterior(model, prior, objective.data, objective.basis, found.state)
         self.kernel_, self.likelihood_, self.mean_ = model.kernel, model.likelihood, model.mean
-        self.approximation_, self.inference_ = model.approximation, objective.inference
+        self.approximation_, self.inference_ = model.approximation, inference
         self.jitter_ = float(self.posterior_.jitter)
         self.scaling_ = scaling
         self._training_data = objective.data
+        self._state = jax.tree.map(np.asarray, found.state)
         if not found.status.converged:
             warnings.warn(f"{found.status.message} See inference_status_.", ConvergenceWarning, stacklevel=4)
         if self.jitter_ > 0:
@@ -107,6 +111,19 @@ class GaussianProcess(BaseEstimator):
                 RuntimeWarning,
                 stacklevel=4,
             )
+
+    def _concluded(
+        self, objective: EvidenceObjective, model: Model, prior: PriorAtData
+    ) -> tuple[Inference, Evaluation]:
+        """The rule that has the last word at the hyperparameters found, and what it found."""
+        found = objective.conclude(prior)
+        if self.inference == "auto" and isinstance(objective.inference, Laplace) and _several_modes(model.likelihood):
+            # Laplace believes the outliers of whichever mode it came to; EP's sweeps average over the modes nearby.
+            with contextlib.suppress(np.linalg.LinAlgError):
+                closer = EP().evaluate(prior, objective.data, objective.basis, found.state)
+                if closer.status.converged:
+                    return EP(), closer
+        return objective.inference, found
 
     def _objective(self, data: TrainingData) -> EvidenceObjective:
         model = self._initial_model(data)
@@ -351,7 +368,8 @@ class GaussianProcess(BaseEstimator):
         """Which sites suit the likelihood.
 
         EP is the more accurate rule, and needs no curvature; where the likelihood is not log-concave its fixed point is
-        hard to find at some hyperparameters, and for several latents its integrals are costly: Laplace is quicker.
+        hard to find at some hyperparameters, and for several latents its integrals are costly: Laplace is quicker. In
+        the former case EP has the last word at the hyperparameters found (:meth:`_concluded`).
         """
         return Laplace() if likelihood.smooth and (likelihood.n_latents > 1 or not likelihood.log_concave) else EP()
 
@@ -396,7 +414,11 @@ class GaussianProcess(BaseEstimator):
 
     def _leave_one_out(self) -> Predictive:
         """Distribution of each training target given the others, as the model sees them."""
-        return self.inference_.leave_one_out(*self._at_training_data())
+        return self.inference_.leave_one_out(*self._at_training_data(), self._last_state())
+
+    def _last_state(self) -> Any:
+        """Where the inference rule ended; None in models of files that older versions wrote."""
+        return getattr(self, "_state", None)
 
     def _at_training_data(self) -> tuple[PriorAtData, TrainingData, np.ndarray]:
         """The fitted prior at the training data, the data, and the basis of a marginalised mean."""
@@ -405,3 +427,8 @@ class GaussianProcess(BaseEstimator):
         objective = EvidenceObjective(model, self.inference_, self._training_data)
         _, prior = objective.at(objective.theta0)
         return prior, self._training_data, objective.basis
+
+
+def _several_modes(likelihood: Likelihood) -> bool:
+    """Whether one latent function may have a posterior of several modes."""
+    return likelihood.n_latents == 1 and not likelihood.log_concave

@@ -39,7 +39,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian), else ``FITC()``.
     inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
-        likelihoods that are not log-concave or have several latents, else by EP; see ``inference_``.
+        likelihoods of several latents, else by EP; see ``inference_``. Where the likelihood is not log-concave, the
+        search before it goes by Laplace's evidence.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -259,7 +260,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             name = type(self.likelihood_).__name__
             raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
         prior, data, basis = self._at_training_data()
-        mean, cov = self.inference_.cavities(prior, data, basis)  # pyright: ignore[reportAttributeAccessIssue]
+        rule: Any = self.inference_
+        mean, cov = rule.cavities(prior, data, basis, self._last_state())
         return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])
 
 

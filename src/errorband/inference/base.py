@@ -73,12 +73,15 @@ class Evaluation:
     state : pytree or None
         Where the next run, at hyperparameters nearby, had better start: the sites.
     status : Status
+    rule : Inference or None
+        Rule to go on with, where the one asked reached nothing and another did; evidences of two rules do not compare.
     """
 
     log_evidence: float
     adjoint: Adjoint
     state: Any
     status: Status
+    rule: "Inference | None" = None
 
 
 class Inference(Printable):
@@ -117,7 +120,7 @@ class Inference(Printable):
         """The posterior, for prediction."""
 
     @abc.abstractmethod
-    def leave_one_out(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray) -> Predictive:
+    def leave_one_out(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None) -> Predictive:
         """Distribution of each training target given all the others."""
 
 

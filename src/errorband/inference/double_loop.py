@@ -1,5 +1,6 @@
 """The convergent way to EP's fixed point."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
 
 MAX_OUTER, MAX_INNER = 300, 200
+HALVINGS = 6  # of the power, where it leads to no fixed point
 NEAR = 1e-2  # from this mismatch on, sweeps are tried
 FLOOR = 1e-4  # a mismatch below this that falls no further is due to round-off in F
 
@@ -28,6 +30,8 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
     which is convex in the sites; its gradient is the mismatch of moments. The outer loop sets λ to the moments found,
     or goes as far towards them as leaves λ − p·site proper. Each outer step lowers EP's free energy. Near the fixed
     point damped sweeps usually close the gap, much faster than the outer loop does.
+
+    The domain, proper λ − p·site, may end before the minimum: at this power there is no fixed point then.
     """
     if not bool(_finish(rule, prior, data, start, 0).valid):
         start = rule.cold(prior)
@@ -51,6 +55,23 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
         marginals = _towards(rule, marginals, _marginals(prior, sites), sites)
     done = EP("double_loop", rule.power, rule.max_sweeps, tolerance)
     return _finish(done, prior, data, sites, n)
+
+
+def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteRun] | None:
+    """The largest of the powers p/2, p/4, … whose sweeps reach a fixed point, and that point.
+
+    The smaller the power, the less of a site is taken out of its marginal: the domain of proper cavities grows until it
+    is that of KL, all proper posteriors. The last of the powers gets a double loop as well.
+    """
+    for halving in range(1, HALVINGS + 1):
+        less = dataclasses.replace(rule, power=rule.power / 2**halving)
+        swift = dataclasses.replace(less, mode="parallel")
+        run = _polish(swift, prior, data, rule.cold(prior))
+        if not bool(run.converged & run.valid) and halving == HALVINGS:
+            run = double_loop(less, prior, data, rule.cold(prior))
+        if bool(run.converged & run.valid):
+            return less, run
+    return None
 
 
 @jax.jit

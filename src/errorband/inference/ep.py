@@ -34,10 +34,14 @@ class EP(SiteInference):
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
         Update all sites at once with adaptive damping; one at a time in a random order drawn once; or by the convergent
-        double loop, slower but certain to reach a fixed point. "auto" goes in parallel and, when a first run does not
-        converge that way, falls back on the double loop; later in a search for hyperparameters such a point is refused.
+        double loop, slower but certain to reach a fixed point where there is one. "auto" goes in parallel and, when a
+        first run does not converge that way, falls back on the double loop; later in a search for hyperparameters such
+        a point is refused.
     power : float in (0, 1]
-        Fractional EP: the likelihood is raised to this power. Towards 0 it becomes the variational (KL) solution.
+        Fractional EP: the likelihood is raised to this power. Towards 0 it becomes the variational (KL) solution, which
+        always exists; with power 1 there may be no sites that leave every row a proper cavity. So a first run whose
+        double loop ends without a fixed point is repeated with half the power, a quarter, and so on: the status says
+        so, the whole search goes on with that power, and ``inference_`` has it.
     max_sweeps : int
         Sweeps before giving up.
     tolerance : float
@@ -93,17 +97,22 @@ class EP(SiteInference):
 
     def _after(self, run, prior, data, first):
         if bool(run.converged) or self.mode not in ("auto", "double_loop") or (self.mode == "auto" and not first):
-            return run
-        from errorband.inference.double_loop import double_loop  # it builds on this module
+            return self, run
+        from errorband.inference.double_loop import double_loop, with_less_power  # they build on this module
 
-        return double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
+        run = double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
+        # The variance that inducing points leave out goes with one power.
+        if bool(run.converged) or not first or prior.residual is not None:
+            return self, run
+        return with_less_power(self, prior, data) or (self, run)
 
     def _advice(self):
         if self.mode in ("parallel", "sequential"):
             return " Try mode='auto', which falls back on the double loop."
         return (
-            " Neither damped sweeps nor, where it was tried, the double loop settled: at these hyperparameters there "
-            "may be no sites that leave every row a proper cavity. Use inference=KL() or Laplace(), or EP(power=0.5)."
+            " Neither damped sweeps nor, where they were tried, the double loop and smaller powers settled: at these "
+            "hyperparameters there may be no sites that leave every row a proper cavity. Use inference=KL() or "
+            "Laplace(), with inducing points those of FITC()."
         )
 
     # ------------------------------------------------------------------ one look at the current sites

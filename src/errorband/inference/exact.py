@@ -75,7 +75,7 @@ class Exact(Inference):
             jitter=f.jitter,
         )
 
-    def leave_one_out(self, prior, data, basis):
+    def leave_one_out(self, prior, data, basis, state=None):
         """Distribution of each target given all others, in closed form: mean y − α/P_ii, variance 1/P_ii."""
         f = _factorise(prior, data, basis)
         precision = np.diagonal(linalg.inverse_from_cholesky(f.factor, overwrite=True)).copy()

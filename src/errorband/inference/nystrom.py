@@ -38,7 +38,7 @@ class SparseNystrom(Sparse):
         )
 
     @in_double_precision
-    def leave_one_out(self, prior, data, basis):
+    def leave_one_out(self, prior, data, basis, state=None):
         r"""Prediction of each row by the kernel itself from the others, for O(N²M).
 
         Without row n, A⁻¹ is A⁻¹ − aaᵀ/a_n, a its column n, elsewhere: with k' = k(x_n, X) but 0 at n and c = k'A⁻¹,

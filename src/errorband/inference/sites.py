@@ -6,6 +6,7 @@ expression for both, ½(ggᵀ − W) (§2.0(7) of the notes on sparse and robust
 """
 
 import abc
+import warnings
 from typing import Any
 
 import equinox as eqx
@@ -101,14 +102,21 @@ class SiteInference(Inference):
         run = _run(self, prior, padded, cold if state is None else state)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
             run = _run(self, prior, padded, cold)
-        run = self._after(run, prior, padded, first=state is None)
+        rule, run = self._after(run, prior, padded, first=state is None)
         if not bool(run.valid):
             raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.{self._advice()}")
-        return Evaluation(float(run.log_evidence), SiteAdjoint(run.adjoint), run.sites, self._status(run))
+        adjoint, status = SiteAdjoint(run.adjoint), rule._status(run)
+        if rule is self:
+            return Evaluation(float(run.log_evidence), adjoint, run.sites, status)
+        told = Status(status.converged, status.sweeps, f"{self} reached no fixed point; {rule} did. {status.message}")
+        return Evaluation(float(run.log_evidence), adjoint, run.sites, told, rule)
 
-    def _after(self, run: SiteRun, prior: PriorAtData, data: Data, first: bool) -> SiteRun:
-        """A chance to fall back on something slower when a run did not converge; ``first``: no run went before."""
-        return run
+    def _after(self, run: SiteRun, prior: PriorAtData, data: Data, first: bool) -> "tuple[SiteInference, SiteRun]":
+        """A chance to fall back on something slower when a run did not converge; ``first``: no run went before.
+
+        The rule that had success comes with its run.
+        """
+        return self, run
 
     def _status(self, run: SiteRun) -> Status:
         name, sweeps = type(self).__name__, int(run.sweeps)
@@ -135,15 +143,24 @@ class SiteInference(Inference):
             jitter=0.0,
         )
 
-    def leave_one_out(self, prior, data, basis):
+    def leave_one_out(self, prior, data, basis, state=None):
         """Predict from the cavities."""
-        return prior.likelihood.predictive(*self.cavities(prior, data, basis))
+        return prior.likelihood.predictive(*self.cavities(prior, data, basis, state))
 
     @in_double_precision
-    def cavities(self, prior: PriorAtData, data: Any, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def cavities(
+        self, prior: PriorAtData, data: Any, basis: np.ndarray, state: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean (n, L) and covariance of each datum without its own site (§2.0(1))."""
-        sites = self.evaluate(prior, data, basis).state
-        mean, cov = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
+        sites = self.evaluate(prior, data, basis).state if state is None else state
+        mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
+        if not np.all(safe):
+            warnings.warn(
+                f"{np.sum(~safe)} of {len(safe)} rows leave no proper distribution when their site is taken out; the "
+                "posterior with the row stands in for the one without it.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return mean, cov
 
 
@@ -158,9 +175,9 @@ def _predictor(prior: PriorAtData, sites: Sites) -> Any:
 
 
 @jax.jit
-def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any]:
-    mean, cov, _ = cavity(*prior.structure.condition(sites).marginals(), sites)
-    return prior.mean + mean, widened(cov, prior.residual)
+def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any, Any]:
+    mean, cov, safe = cavity(*prior.structure.condition(sites).marginals(), sites)
+    return prior.mean + mean, widened(cov, prior.residual), safe
 
 
 def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:

@@ -168,7 +168,7 @@ class Sparse(Inference):
         )
 
     @in_double_precision
-    def leave_one_out(self, prior, data, basis):
+    def leave_one_out(self, prior, data, basis, state=None):
         """In closed form, inducing inputs held: mean y − g/w and variance 1/w, plus what of r is not in S."""
         f = first_pass(prior, data)
         means, variances = np.empty(len(f.r)), np.empty(len(f.r))

@@ -102,7 +102,7 @@ class SparseBlocks(Sparse):
         )
 
     @in_double_precision
-    def leave_one_out(self, prior, data, basis):
+    def leave_one_out(self, prior, data, basis, state=None):
         """In closed form, inducing inputs and blocks held: mean y − g/w and variance 1/w, w = diag(S + VVᵀ)⁻¹."""
         f = _factorise(prior, data)
         inverse = linalg.full_inverse(f.chol)

@@ -158,7 +158,7 @@ def sparse(options: argparse.Namespace) -> Result:
             team.ask(MACHINE, kind, N=n, D=d, seed=seed, M=m)
             seconds = _interleaved(team, options.rounds, options.seconds)
             raw["models"][kind] = {"checks": checks, "seconds": seconds}
-            table = _evaluations(options.peers, team, checks, seconds, 2.0 * n * m**2, "N·M² products")
+            table = _evaluations(options.peers, team, checks, seconds, 1.0 * n * m**2, "N·M² operations")
             body += [f"## {kind.upper()}, N = {n}, M = {m}, D = {d}", "", table, ""]
         raw |= {"versions": team.versions, "failures": team.failures}
     return raw, "\n".join(body)

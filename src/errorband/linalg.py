@@ -9,6 +9,7 @@ import collections
 import contextlib
 import ctypes
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -111,6 +112,16 @@ def aligned_empty(n: int, m: int | None = None) -> np.ndarray:
     raw = np.empty(8 * n * m + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + 8 * n * m].view(np.float64).reshape(n, m)
+
+
+class Buffers(threading.local):
+    """Arrays n×m by name, each thread's own, to be used again: memory fresh from the system costs more than its use."""
+
+    def __init__(self, n: int, m: int) -> None:
+        self._made = functools.cache(lambda name: aligned_empty(n, m))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._made(name)
 
 
 def spread_rows(buffer: np.ndarray, n: int) -> None:

@@ -70,7 +70,7 @@ def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     f = first_pass(prior, data)
     weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
     for part in f.parts:
-        V = f.block(part)[1]
+        V = f.V(part)
         weights[part] = f.E[part] * (f.residual[part] - V @ f.gamma)
         half[part] = f.E[part][:, None] * linalg.solve_lower_rows(f.chol.factor, V)
     return weights, f.E, half

@@ -23,7 +23,7 @@ from errorband.posterior import SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.structures.low_rank import LowRankPredictor
 
-CHUNK = 2**18  # entries of K_fu that are worked on at once
+CHUNK = 2**20  # entries of K_fu that are worked on at once
 
 
 class InducingPrior(eqx.Module):
@@ -107,32 +107,30 @@ class Sparse(Inference):
         @in_double_precision
         def pulled_back(part: slice) -> tuple[Any, Any]:
             """Derivatives from these rows: in kernel, mean and Z; and (α > 0) Vᵀ(S̄ + ½E)V."""
-            K, V = f.block(part)
-            E, q, g_part = f.E[part], f.q[part], f.E[part] * (f.residual[part] - V @ f.gamma)
-            K_bar = linalg.aligned_empty(f.chunk, M)
-            rows, spread = K_bar[: len(E)], None
+            V, n = f.V(part), part.stop - part.start
+            E, q, K_bar, spread = f.E[part], f.q[part], f.buffers["K_bar"], None
+            g[part] = E * (f.residual[part] - V @ f.gamma)
+            rows, padding = K_bar[:n], (0, f.chunk - n)
+            X, g_bar = pad_rows(data.X[part], f.chunk), np.pad(g[part], padding)
             np.matmul(V, project, out=rows)
+            K_bar[n:] = 0.0
             if alpha == 0:
-                # K = VLᵀ, so that the rows of K∘V(·)L⁻¹ sum to diag V(·)Vᵀ: no further product for it.
-                S_part = 0.5 * (g_part**2 - E + E**2 * (f.bound * q - np.einsum("nm,nm->n", K, rows)))
-                r_part = -0.5 * rest * E
-                rows *= E[:, None]
-                rows += g_part[:, None] * beta
+                r_bar = np.pad(-0.5 * rest * E, padding)
+                h, pulled = _pull_product(functions, Z, X, K_bar, np.pad(E, padding), beta, r_bar, g_bar)
+                S_bar[part] = 0.5 * (g[part] ** 2 - E + E**2 * (f.bound * q - np.asarray(h)[:n]))
             else:
                 # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
-                twice = g_part**2 - E**2 * np.einsum("nm,nm->n", V, rows)
-                S_part = 0.5 * (twice - E)
-                r_part = alpha * S_part - 0.5 * rest * E
+                twice = g[part] ** 2 - E**2 * np.einsum("nm,nm->n", V, rows)
+                S_bar[part] = 0.5 * (twice - E)
+                r_bar = alpha * S_bar[part] - 0.5 * rest * E
+                scratch = f.buffers["scratch"][:n]
                 rows *= E[:, None]
-                rows += g_part[:, None] * f.gamma
-                rows -= 2.0 * r_part[:, None] * V
+                rows += np.multiply(g[part][:, None], f.gamma, out=scratch)
+                rows -= np.multiply(2.0 * r_bar[:, None], V, out=scratch)
                 linalg.solve_lower_rows(f.factor, rows, transposed=True, overwrite=True)
-                root = np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None] * V
-                spread = root.T @ root
-            K_bar[len(E) :] = 0.0
-            g[part], S_bar[part] = g_part, S_part
-            r_bar, g_bar = (np.pad(a, (0, f.chunk - len(E))) for a in (r_part, g_part))
-            pulled = _pull_blocks(functions, Z, pad_rows(data.X[part], f.chunk), K_bar, r_bar, g_bar)
+                np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)
+                spread = scratch.T @ scratch
+                pulled = _pull_blocks(functions, Z, X, K_bar, np.pad(r_bar, padding), g_bar)
             return jax.tree.map(np.asarray, pulled), spread
 
         bar = spread = None
@@ -173,7 +171,7 @@ class Sparse(Inference):
         f = first_pass(prior, data)
         means, variances = np.empty(len(f.r)), np.empty(len(f.r))
         for part in f.parts:
-            E, V = f.E[part], f.block(part)[1]
+            E, V = f.E[part], f.V(part)
             w = E - E**2 * np.sum(linalg.solve_lower_rows(f.chol.factor, V) ** 2, axis=1)
             means[part] = data.y[part] - E * (f.residual[part] - V @ f.gamma) / w
             variances[part] = 1.0 / w
@@ -193,8 +191,9 @@ class FirstPass(NamedTuple):
     """Everything of size M² or N that (1) is made of."""
 
     parts: list[slice]  # chunks of rows
-    block: Callable[[slice], tuple[np.ndarray, np.ndarray]]  # K_fu and V of a chunk
+    V: Callable[[slice], np.ndarray]  # of a chunk; the next one of this thread may take its place
     chunk: int
+    buffers: linalg.Buffers  # chunk × M
     share: float  # α
     bound: float  # b
     residual: np.ndarray  # t
@@ -224,27 +223,28 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
         raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
     chunk = chunk_rows(n, M)
     residual, diagonal, q, S = (np.empty(n) for _ in range(4))
-    keep = 16 * n * M <= MEMORY_BUDGET  # then the second pass need not make them again
-    kept: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    buffers = linalg.Buffers(chunk, M)
+    kept = np.empty((n, M)) if 8 * n * M <= MEMORY_BUDGET else None  # then the second pass need not make V again
+    there: set[int] = set()
 
     @in_double_precision
-    def block(part: slice) -> tuple[np.ndarray, np.ndarray]:
-        if part.start in kept:
-            return kept[part.start]
-        made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
-        K, k, m = (np.asarray(a)[: part.stop - part.start] for a in made)
-        diagonal[part], residual[part] = k, data.y[part] - m
-        made = K, linalg.solve_lower_rows(uu.factor, K)
-        if keep:
-            kept[part.start] = made
-        return made
+    def make_V(part: slice) -> np.ndarray:
+        V = buffers["V"][: part.stop - part.start] if kept is None else kept[part]
+        if part.start not in there:
+            made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
+            V[:], diagonal[part], mean = (np.asarray(a)[: len(V)] for a in made)
+            residual[part] = data.y[part] - mean
+            linalg.solve_lower_rows(uu.factor, V, overwrite=True)
+            if kept is not None:
+                there.add(part.start)
+        return V
 
     def products(part: slice) -> tuple[np.ndarray, np.ndarray]:
         """VᵀEV and VᵀEt of these rows."""
-        V = block(part)[1]
+        V = make_V(part)
         q[part] = np.einsum("nm,nm->n", V, V)
         S[part] = alpha * np.maximum(diagonal[part] - q[part], 0.0) + noise[part]
-        scaled = V / np.sqrt(S[part])[:, None]
+        scaled = np.divide(V, np.sqrt(S[part])[:, None], out=buffers["scratch"][: len(V)])
         return scaled.T @ scaled, V.T @ (residual[part] / S[part])
 
     parts = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
@@ -255,8 +255,9 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
     return FirstPass(
         parts=parts,
-        block=block,
+        V=make_V,
         chunk=chunk,
+        buffers=buffers,
         share=alpha,
         bound=float(approximation.bound),
         residual=residual,
@@ -274,8 +275,12 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
 
 
 def chunk_rows(n: int, M: int) -> int:
-    """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last."""
+    """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last.
+
+    Their number is even, if there are several: with two threads neither waits for the last.
+    """
     chunks = -(-n // max(256, CHUNK // M))
+    chunks += chunks % 2 if chunks > 1 else 0
     return padded_size(-(-n // chunks))
 
 
@@ -306,6 +311,18 @@ def _pull_blocks(functions: tuple[Kernel, Mean], Z: Any, X: Any, K_bar: Any, dia
         return of_kernel + jnp.vdot(mean_bar, mean.evaluate(X))
 
     return gradient(inner, functions, Z)
+
+
+@jax.jit
+def _pull_product(
+    functions: tuple[Kernel, Mean], Z: Any, X: Any, Y: Any, E: Any, beta: Any, diagonal_bar: Any, g: Any
+) -> tuple[Any, Any]:
+    """The same where K̄_fu = EY + gβᵀ, g being also the derivative in m(X); and the sum of each row of K_fu ∘ Y.
+
+    As K_fu = VLᵀ, the latter is diag V(·)Vᵀ for Y = V(·)L⁻¹: no further product for it.
+    """
+    h = jnp.sum(functions[0].gram(X, Z) * Y, axis=1)
+    return h, _pull_blocks(functions, Z, X, E[:, None] * Y + g[:, None] * beta, diagonal_bar, g)
 
 
 @jax.jit

@@ -123,8 +123,7 @@ class SitePosterior(Posterior):
     def marginals(self, X, variance=True):
         n, L = len(X), self.n_latents
         train = self._train()
-        width = self.predictor.mean_weights.shape[1]
-        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (48 * L * L * width)))  # two at a time
+        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (48 * self.predictor.numbers_per_row)))  # two at a time
         means, covariances = np.empty((n, L)), np.empty((n, L, L))
 
         @in_double_precision

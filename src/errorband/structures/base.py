@@ -145,6 +145,11 @@ class Predictor(eqx.Module):
     def mean_weights(self) -> Array:
         """What ``cross`` is multiplied with for the mean: (L, N) for `Dense`, (L, M) for `LowRank`."""
 
+    @property
+    def numbers_per_row(self) -> int:
+        """How many numbers the largest array has that a prediction makes, for each new input."""
+        return len(self.mean_weights) * self.mean_weights.size
+
     @abc.abstractmethod
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         """Predict the latents at S new inputs.

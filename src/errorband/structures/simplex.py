@@ -134,6 +134,10 @@ class SimplexPredictor(Predictor):
     def mean_weights(self) -> Array:
         return self.weights.T
 
+    @property
+    def numbers_per_row(self) -> int:
+        return 2 * self.weights.size  # cross, and what becomes of it; no set for each pair of classes
+
     def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         mean = jnp.einsum("csn,nc->sc", cross, self.weights)
         return mean, self.factors.covariance(jnp.swapaxes(cross, 1, 2), prior)

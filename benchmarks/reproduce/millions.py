@@ -120,9 +120,9 @@ def main() -> None:
 
 Made-up data with {INPUTS} inputs and noise of standard deviation {NOISE}. The search may take the seconds given, half
 of them on a sample of the rows (`LBFGS(max_seconds=…)`). A *pass* is an evaluation of the evidence and its whole
-gradient, inducing inputs included; *fit* includes what comes before and after the search. *predict* is the mean and the standard
-deviation of {options.predict:,} new rows. *peak GB* is the highest resident memory of the process, mapped pages of the
-file included.
+gradient, inducing inputs included; *fit* includes what comes before and after the search. *predict* is the mean and the
+standard deviation of {options.predict:,} new rows. *peak GB* is the highest resident memory of the process, mapped
+pages of the file included.
 
 {table(header, cells)}
 """

@@ -75,6 +75,7 @@ def main() -> None:
 
 n = {options.n}, D = 4; wrong targets have errors of sd 8, all have noise of sd 0.1. Root mean squared error to the
 clean function at 1000 new inputs, divided by that of a Gaussian process fitted to the clean rows only (the oracle).
+Times are wall times on a machine that had other work.
 
 {chr(10).join(sections)}"""
     command = f"python benchmarks/reproduce/robust.py --seeds {options.seeds} --n {options.n}"

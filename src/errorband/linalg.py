@@ -29,6 +29,9 @@ INDUCING_JITTER = 1e-8
 # Rows moved at once by spread_rows.
 SPREAD = 64
 
+# Chunks worked on at a time, at most: each has arrays of its own.
+WORKERS = 8
+
 # Below this order BLAS threads cost more than they bring.
 SMALL = 384
 
@@ -87,7 +90,7 @@ def in_parallel(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterato
     if len(items) == 1:
         yield function(items[0])
         return
-    workers = max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
+    workers = min(WORKERS, max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1))
     with _single_blas_thread():
         if workers == 1:
             yield from map(function, items)

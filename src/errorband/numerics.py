@@ -145,3 +145,8 @@ def pad_rows(array: np.ndarray, n: int) -> np.ndarray:
     """Append copies of the first row until there are ``n`` rows (copies are always valid inputs for a kernel)."""
     missing = n - len(array)
     return array if missing == 0 else np.concatenate([array, np.broadcast_to(array[:1], (missing, *array.shape[1:]))])
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """The positions 0 to n − 1 in pieces of so many."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

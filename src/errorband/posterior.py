@@ -12,7 +12,7 @@ from errorband import linalg
 from errorband.approximations import PIC, Approximation
 from errorband.kernels import Kernel
 from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
 from errorband.structures import Predictor
 
 
@@ -123,7 +123,9 @@ class SitePosterior(Posterior):
     def marginals(self, X, variance=True):
         n, L = len(X), self.n_latents
         train = self._train()
-        chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (48 * self.predictor.numbers_per_row)))  # two at a time
+        chunk = min(
+            padded_size(n), max(16, MEMORY_BUDGET // (48 * self.predictor.numbers_per_row))
+        )  # several at a time
         means, covariances = np.empty((n, L)), np.empty((n, L, L))
 
         @in_double_precision
@@ -139,8 +141,7 @@ class SitePosterior(Posterior):
             diagonal[:] = checked_variance(diagonal, np.asarray(prior)[: len(rows)])
             covariances[part] = cov
 
-        parts = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
-        for _ in linalg.in_parallel(predict, parts):
+        for _ in linalg.in_parallel(predict, slices(n, chunk)):
             pass
         return means, covariances if variance else None
 
@@ -255,8 +256,7 @@ class NystromPosterior(Posterior):
     def marginals(self, X, variance=True):
         means, variances = np.empty(len(X)), np.empty(len(X))
         chunk = max(16, MEMORY_BUDGET // (32 * padded_size(len(self.X))))
-        for start in range(0, len(X), chunk):
-            part = slice(start, min(start + chunk, len(X)))
+        for part in slices(len(X), chunk):
             cross = gram_padded(self.kernel, X[part], self.X)
             means[part] = rows_of(mean_at, self.mean, X[part]) + cross @ self.weights
             if variance:

@@ -17,7 +17,7 @@ from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean
 from errorband.model import Model, PriorAtData
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
 from errorband.parameters import replace_values
 from errorband.posterior import SitePosterior
 from errorband.predictive import GaussianPredictive
@@ -247,7 +247,7 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
         scaled = np.divide(V, np.sqrt(S[part])[:, None], out=buffers["scratch"][: len(V)])
         return scaled.T @ scaled, V.T @ (residual[part] / S[part])
 
-    parts = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+    parts = slices(n, chunk)
     precision, right = np.zeros((M, M)), np.zeros(M)
     for gram, vector in linalg.in_parallel(products, parts):
         precision += gram

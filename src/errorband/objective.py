@@ -74,7 +74,19 @@ class EvidenceObjective:
 
     @in_double_precision
     def conclude(self, prior: PriorAtData) -> Evaluation:
-        """What the rule finds at the end: from where it last ended and, if that leads nowhere, from scratch.
+        """What is found at the end of a search, by :attr:`inference` or the rule that has its last word."""
+        found, closer = self._settled(prior), self.inference.last_word
+        if closer is None:
+            return found
+        with contextlib.suppress(np.linalg.LinAlgError):
+            last = closer.evaluate(prior, self.data, self.basis, found.state)
+            if last.status.converged:
+                self.inference, self._evaluate = closer, closer.evaluate
+                return last
+        return found
+
+    def _settled(self, prior: PriorAtData) -> Evaluation:
+        """What the rule finds from where it last ended and, if that leads nowhere, from scratch.
 
         A rule may have slower ways to its fixed point that it keeps for runs from scratch.
         """

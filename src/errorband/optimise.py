@@ -90,6 +90,15 @@ class LBFGS:
     gradient_tolerance: float = 1e-3
     max_seconds: float | None = None
 
+    @property
+    def seconds(self) -> float:
+        """The time limit; infinity if there is none."""
+        return np.inf if self.max_seconds is None else self.max_seconds
+
+    def within(self, seconds: float) -> "LBFGS":
+        """The same with another time limit."""
+        return dataclasses.replace(self, max_seconds=max(seconds, 0.0) if np.isfinite(seconds) else None)
+
     def maximise(
         self,
         objective: Objective,
@@ -102,7 +111,7 @@ class LBFGS:
         """Maximise from ``theta0`` and from each row of ``restarts``; the best start wins."""
         starts = [theta0, *([] if restarts is None else restarts)]
         began, runs = time.perf_counter(), []
-        deadline = None if self.max_seconds is None else began + self.max_seconds
+        deadline = began + self.seconds
         with interrupts.heard(), _progress(verbose, label, len(starts)) as report:
             for start in starts:
                 run = _Run(objective, report, deadline)
@@ -137,7 +146,7 @@ class _OutOfTime(Exception):
 class _Run:
     """One start: keeps the best point whatever happens to the search."""
 
-    def __init__(self, objective: Objective, report: Callable[[float, int], None], deadline: float | None):
+    def __init__(self, objective: Objective, report: Callable[[float, int], None], deadline: float):
         self.objective, self.report, self.deadline = objective, report, deadline
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
         self.evaluations, self.trace, self.converged, self.message = 0, [], False, ""
@@ -185,7 +194,7 @@ class _Run:
 
     def negative(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What SciPy minimises. A failed factorisation or a value that is not finite is a bad point, not a crash."""
-        if self.deadline is not None and self.evaluations > 0 and time.perf_counter() > self.deadline:
+        if self.evaluations > 0 and time.perf_counter() > self.deadline:
             raise _OutOfTime
         self.evaluations += 1
         try:

@@ -415,11 +415,11 @@ def test_auto_says_what_it_chose(data, monkeypatch, capsys):
 
 @pytest.mark.filterwarnings("ignore:The search")
 def test_many_rows_begin_with_a_sample(data, monkeypatch):
-    from errorband.estimators import base
+    from errorband.estimators import search
 
     X, y, _ = data
-    monkeypatch.setattr(base, "WARM_START_ROWS", 10)
-    monkeypatch.setattr(base, "WARM_START_EACH", 1)
+    monkeypatch.setattr(search, "WARM_START_ROWS", 10)
+    monkeypatch.setattr(search, "WARM_START_EACH", 1)
     sizes = []
     evaluate = Sparse.evaluate
     monkeypatch.setattr(

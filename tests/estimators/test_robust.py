@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from errorband import LBFGS, GPRegressor, load
-from errorband.inference import EP, Laplace
+from errorband.inference import EP, Exact, Laplace
 from errorband.likelihoods import DoubleExponential, OutlierMixture, StudentT
 
 OUTLIERS = np.arange(5, 80, 9)
@@ -51,7 +51,26 @@ def test_ep_has_the_last_word_where_there_may_be_several_modes(data, mixture):
     assert_allclose(mixture.predict(X), again.predict(X), atol=1e-5)
     shift = len(y) * np.log(mixture.scaling_.y_scale)
     assert_allclose(mixture.fit_result_.value - shift, laplace.log_evidence_, rtol=1e-6)
-    assert isinstance(mixture.objective(X, y).inference, Laplace)
+    rule = mixture.objective(X, y).inference
+    assert isinstance(rule, Laplace)
+    assert isinstance(rule.last_word, EP)
+
+
+def test_a_last_word_that_reaches_nothing_is_not_heard(data, mixture, tmp_path):
+    X, y, _ = data
+    rule = Laplace(last_word=EP(mode="parallel", max_sweeps=1))
+    options = {"likelihood": mixture.likelihood_, "optimizer": None}
+    model, laplace = (GPRegressor(mixture.kernel_, inference=r, **options).fit(X, y) for r in (rule, "laplace"))
+    assert model.inference_ == rule
+    assert model.log_evidence_ == laplace.log_evidence_
+    model.save(tmp_path / "model.eb")
+    assert_allclose(load(tmp_path / "model.eb").loo().log_density, laplace.loo().log_density)
+
+
+def test_a_last_word_must_suit_the_model(data):
+    X, y, _ = data
+    with pytest.raises(ValueError, match="Gaussian"):
+        GPRegressor(likelihood=StudentT(), inference=Laplace(last_word=Exact()), optimizer=None).fit(X, y)
 
 
 def test_cavities_are_those_of_the_sites_found(data, mixture, tmp_path):

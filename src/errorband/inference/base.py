@@ -90,6 +90,11 @@ class Inference(Printable):
     reads_rows: ClassVar[bool] = False
     """Whether the rule asks for some rows of X at a time, so that they may stay in a file; else X is an array."""
 
+    @property
+    def last_word(self) -> "Inference | None":
+        """Rule that finds evidence and posterior at the hyperparameters this one led to, if it can; None: this one."""
+        return None
+
     @abc.abstractmethod
     def supports(self, model: Model, data: TrainingData) -> str | None:
         """None if the rule applies; else a sentence that says why not and what does."""

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from errorband.inference.base import Inference
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
 from errorband.structures import SimplexSites, Sites
@@ -27,6 +28,10 @@ class Laplace(SiteInference):
     curvature : {"newton", "fisher"}
         For likelihoods that are not log-concave: the true curvature at the mode (negative for outliers; its positive
         part drives the search), or its positive part throughout.
+    last_word : Inference or None
+        Rule for evidence and posterior at the hyperparameters that a search by Laplace's evidence found, if it
+        converges there. ``EP()`` is what ``inference="auto"`` takes where the posterior may have several modes: Laplace
+        believes the outliers of whichever mode it came to, EP averages over the modes nearby.
 
     Notes
     -----
@@ -37,6 +42,7 @@ class Laplace(SiteInference):
     max_iter: int = eqx.field(default=100, static=True)
     tolerance: float = eqx.field(default=1e-10, static=True)
     curvature: str = eqx.field(default="newton", static=True)
+    last_word: Inference | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __check_init__(self):
         if self.curvature not in ("newton", "fisher"):
@@ -46,6 +52,8 @@ class Laplace(SiteInference):
         """Needs a likelihood with curvature."""
         if not getattr(model.likelihood, "smooth", True):
             return f"{type(model.likelihood).__name__} has no curvature; use inference=EP()."
+        if self.last_word is not None and (reason := self.last_word.supports(model, data)) is not None:
+            return reason
         return super().supports(model, data)
 
     def cold(self, prior):

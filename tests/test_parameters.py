@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from errorband.kernels import Constant, Linear, Projection, SquaredExponential
+from errorband.likelihoods import Ordinal
 from errorband.numerics import double_precision
 from errorband.parameters import (
     LIMIT,
@@ -29,6 +30,7 @@ from errorband.parameters import (
     pack,
     plain,
     replace_values,
+    units,
     unpack,
     vector_names,
 )
@@ -313,3 +315,38 @@ def test_declared_axes_are_enforced():
         Thresholds(slope=[1.0, 2.0])
     with pytest.raises(ValueError, match="slope of Thresholds"):
         Thresholds(slope=Parameter([1.0, 2.0]))
+
+
+def test_a_part_of_a_value_can_be_fixed(x64):
+    kernel = SquaredExponential(Parameter([1.0, 2.0, 3.0], fixed=[False, True, False]), 1.5)
+    vector = pack(kernel)
+    assert_allclose(vector, np.log([1.0, 3.0, 1.5]))
+    assert len(units(kernel)) == 3
+    assert vector_names(kernel) == ["lengthscale[0]", "lengthscale[2]", "variance"]
+    changed = jax.jit(unpack)(kernel, vector + 1.0)
+    assert_allclose(changed.lengthscale, [np.e, 2.0, 3 * np.e])
+    gradient = jax.grad(lambda v: jnp.sum(unpack(kernel, v).lengthscale ** 2))(vector)
+    assert_allclose(gradient, [2.0, 18.0, 0.0])
+    kept = replace_values(kernel, {("lengthscale",): np.array([4.0, 5.0, 6.0])})
+    assert_allclose(pack(kept), np.log([4.0, 6.0, 1.5]))
+    assert "fixed in part" in repr(kernel)
+
+
+def test_flags_that_all_agree_are_one():
+    assert Parameter([1.0, 2.0], fixed=np.array([True, True])).fixed is True
+    assert Parameter([1.0, 2.0], fixed=[False, False]).fixed is False
+    assert Parameter([1.0, 2.0], fixed=[True, False]) == Parameter([1.0, 2.0], fixed=(True, False))
+    with pytest.raises(ValueError, match="True, False or an array"):
+        Parameter(1.0, fixed="yes")
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (SquaredExponential(Parameter([1.0, 2.0], fixed=[True, False, True]), 1.0), "does not broadcast"),
+        (Ordinal(3, thresholds=Parameter([0.0, 1.0], fixed=[True, False])), "fix all of it or nothing"),
+    ],
+)
+def test_parts_that_cannot_be_fixed(tree, message):
+    with pytest.raises(ValueError, match=message):
+        check(tree)

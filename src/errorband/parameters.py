@@ -139,8 +139,8 @@ class Parameter(eqx.Module):
     ----------
     value : float, array or None
         Starting value; None chooses it from the data at ``fit``.
-    fixed : bool
-        Keep the value as it is.
+    fixed : bool or array of bool
+        Keep the value as it is; or only those of its entries where this is True (it need only broadcast to the value).
     prior : Prior or None
         Belief about the value. The fit then maximises evidence times prior (MAP).
     bounds : (float or None, float or None)
@@ -156,7 +156,7 @@ class Parameter(eqx.Module):
     """
 
     value: np.ndarray | None = eqx.field(default=None, converter=lambda v: _as_value(v))
-    fixed: bool = eqx.field(default=False, static=True)
+    fixed: Any = eqx.field(default=False, static=True, converter=lambda f: as_flags(f))
     prior: Prior | None = eqx.field(default=None, static=True)
     bounds: tuple[float | None, float | None] | None = eqx.field(default=None, static=True)
 
@@ -177,7 +177,19 @@ class Parameter(eqx.Module):
     def __repr__(self) -> str:
         text = "None" if self.value is None else format_value(self.value)
         text += f" in {self.bounds}" if self.bounds else ""
-        return text + (f" ~ {self.prior}" if self.prior else "") + (" (fixed)" if self.fixed else "")
+        kept = "" if self.fixed is False else " (fixed)" if self.fixed is True else " (fixed in part)"
+        return text + (f" ~ {self.prior}" if self.prior else "") + kept
+
+
+def as_flags(flags: Any) -> Any:
+    """True or False if all are; else nested tuples, which can be compared and hashed."""
+    array = np.asarray(flags)
+    if array.dtype != bool or array.size == 0:
+        raise ValueError(f"Expected True, False or an array of these; got {flags!r}.")
+    if array.all() or not array.any():
+        return bool(array.flat[0])
+    nested = lambda a: tuple(map(nested, a)) if isinstance(a, list) else a  # noqa: E731
+    return nested(array.tolist())
 
 
 def _as_value(value: Any) -> Any:
@@ -202,13 +214,19 @@ def hyperparameter(constraint: Real, default: Any = None, ndim: int | None = Non
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One hyperparameter of a module tree, as :func:`entries` finds it."""
+    """One hyperparameter of a module tree, as :func:`entries` finds it; ``some_fixed``: which of its numbers are."""
 
     path: tuple[str, ...]
     value: Any
     constraint: Real
     fixed: bool
     prior: Prior | None
+    some_fixed: Any = False
+
+    @property
+    def free(self) -> np.ndarray:
+        """Which entries of the value are free."""
+        return np.broadcast_to(~np.asarray(self.some_fixed or self.fixed), np.shape(self.value))
 
     @property
     def name(self) -> str:
@@ -230,7 +248,9 @@ def entries(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Entry]:
         if constraint is None:
             yield from entries(held, (*path, field.name))
         elif isinstance(held, Parameter):
-            yield Entry((*path, field.name), held.value, held.constraint(constraint), held.fixed, held.prior)
+            whole = held.fixed is True
+            some = False if whole else held.fixed
+            yield Entry((*path, field.name), held.value, held.constraint(constraint), whole, held.prior, some)
         else:
             yield Entry((*path, field.name), held, constraint, False, None)
 
@@ -277,23 +297,44 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
 
 # ---------------------------------------------------------------------------------------------------- the vector
 def check(tree: eqx.Module) -> None:
-    """Raise ValueError for a hyperparameter outside its constraint."""
+    """Raise ValueError for a hyperparameter outside its constraint, or of which no such part can be fixed."""
     for entry in entries(tree):
+        if entry.value is not None and entry.some_fixed:
+            _check_part(tree, entry)
         if entry.value is not None and not entry.constraint.valid(entry.value):
             raise ValueError(
                 f"{entry.name}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
             )
 
 
+def _check_part(tree: eqx.Module, entry: Entry) -> None:
+    shape, part = np.shape(entry.value), np.shape(entry.some_fixed)
+    if not broadcasts(part, shape):
+        raise ValueError(
+            f"{entry.name} of {type(tree).__name__} has shape {shape}; fixed, of shape {part}, does not broadcast to "
+            "it. Give True, False, or one of these for each entry."
+        )
+    if isinstance(entry.constraint, Ordered):
+        raise ValueError(f"{entry.name} of {type(tree).__name__} is {entry.constraint}: fix all of it or nothing.")
+
+
+def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether an array of this shape broadcasts to the target."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
 def pack(tree: eqx.Module) -> np.ndarray:
     """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
-    raw = [np.ravel(e.constraint.inverse(np.asarray(e.value))) for e in entries(tree) if not e.fixed]
+    raw = [np.asarray(e.constraint.inverse(np.asarray(e.value)))[e.free] for e in entries(tree) if not e.fixed]
     return np.concatenate(raw) if raw else np.zeros(0)
 
 
 def units(tree: eqx.Module) -> np.ndarray:
     """How far the value moves with each entry of the vector, where that is the same everywhere; else 1."""
-    each = [np.full(np.size(e.value), e.constraint.unit) for e in entries(tree) if not e.fixed]
+    each = [np.full(int(np.sum(e.free)), e.constraint.unit) for e in entries(tree) if not e.fixed]
     return np.concatenate(each) if each else np.zeros(0)
 
 
@@ -302,9 +343,10 @@ def unpack(template: ModuleT, vector: Any) -> ModuleT:
     values, start = {}, 0
     for e in entries(template):
         if not e.fixed:
-            shape = jnp.shape(e.value)
-            size = int(np.prod(shape, dtype=int))
-            values[e.path] = e.constraint.forward(vector[start : start + size].reshape(shape))
+            free = e.free
+            size = int(np.sum(free))
+            part = e.constraint.forward(vector[start : start + size])
+            values[e.path] = part.reshape(free.shape) if free.all() else jnp.asarray(e.value).at[free].set(part)
             start += size
     return _rebuild(template, values, (), keep_wrappers=False)
 
@@ -322,7 +364,7 @@ def vector_names(tree: eqx.Module) -> list[str]:
     for e in entries(tree):
         if not e.fixed:
             shape = np.shape(e.value)
-            names += [e.name + (f"{list(i)}" if i else "") for i in np.ndindex(*shape)]
+            names += [e.name + (f"{list(i)}" if i else "") for i in np.ndindex(*shape) if e.free[i]]
     return names
 
 

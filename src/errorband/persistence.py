@@ -29,7 +29,7 @@ from errorband import __version__
 from errorband.approximations import APPROXIMATIONS
 from errorband.estimators import ESTIMATORS
 from errorband.estimators.growth import InducingSweep
-from errorband.estimators.scaling import Scaling
+from errorband.estimators.scaling import ScaledRows, Scaling
 from errorband.inference import INFERENCES, Status, TrainingData
 from errorband.kernels import KERNELS
 from errorband.likelihoods import LIKELIHOODS
@@ -119,8 +119,15 @@ def _array_bytes(array: np.ndarray) -> bytes:
 
 def _encode_estimator(estimator: Any, arrays: list[np.ndarray]) -> dict[str, Any]:
     params = {name: _encode(value, arrays, name) for name, value in estimator.get_params(deep=False).items()}
-    fitted = {name: _encode(value, arrays, name) for name, value in vars(estimator).items() if name not in params}
+    fitted = {
+        name: _encode(_kept(value), arrays, name) for name, value in vars(estimator).items() if name not in params
+    }
     return {"estimator": type(estimator).__name__, "params": params, "fitted": fitted}
+
+
+def _kept(value: Any) -> Any:
+    """Training rows in a memory-mapped file stay there."""
+    return None if isinstance(value, TrainingData) and isinstance(value.X, ScaledRows) else value
 
 
 def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:

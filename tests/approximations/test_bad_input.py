@@ -72,3 +72,12 @@ def test_a_block_or_cluster_of_one_class():
             GPClassifier(KERNEL, approximation=cls(4), **options).fit(X, labels)
     with pytest.raises(ValueError, match="two classes or more"):
         GPClassifier(KERNEL, approximation=FITC(4), **options).fit(X[:20], labels[:20])
+
+
+def test_flags_of_inducing_inputs_must_fit():
+    X = np.linspace(0, 1, 20).reshape(10, 2)
+    model = GPRegressor(approximation=FITC(4, optimize_inputs=[True, False, True]))
+    with pytest.raises(ValueError, match=r"\(2,\) for columns"):
+        model.fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="flags for columns"):
+        FITC("auto", optimize_inputs=[[True], [False]])

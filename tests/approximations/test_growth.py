@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -272,3 +273,13 @@ def test_no_time_is_left_to_move_them(waves):
     model = fixed(FITC(inducing_inputs=X[:4] + 1000), SquaredExponential(1.0, 9.0), optimizer=LBFGS(max_seconds=0.0))
     with pytest.warns(errorband.optimise.ConvergenceWarning):
         assert model.fit(X, y - y.mean()).moved_inducing_ == 0
+
+
+@pytest.mark.parametrize("init", ["kmeans", "random", "pivoted"])
+def test_every_way_to_place_them_can_grow(init, waves, monkeypatch):
+    monkeypatch.setattr(growth, "LEAST", 30)
+    X, y = waves[:2]
+    model = GPRegressor(approximation=VFE("auto", init=init), optimizer=LBFGS(max_iter=5), random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert len(model.inducing_sweep_.n_inducing) > 1

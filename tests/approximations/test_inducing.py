@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import decimal_reference
 import dense_reference as dense
@@ -14,6 +15,7 @@ import errorband
 from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, Exact, PowerEP, SoR
 from errorband.approximations.inducing import UNIT
+from errorband.estimators import search
 from errorband.inference import EP, sparse
 from errorband.inference.sparse import Sparse
 from errorband.kernels import Diffusion, Linear, Matern, Projection, SquaredExponential
@@ -415,8 +417,6 @@ def test_auto_says_what_it_chose(data, monkeypatch, capsys):
 
 @pytest.mark.filterwarnings("ignore:The search")
 def test_many_rows_begin_with_a_sample(data, monkeypatch):
-    from errorband.estimators import search
-
     X, y, _ = data
     monkeypatch.setattr(search, "WARM_START_ROWS", 10)
     monkeypatch.setattr(search, "WARM_START_EACH", 1)
@@ -444,3 +444,84 @@ def test_classifier_with_an_inducing_point_at_every_row_is_exact(data):
     ]
     assert isinstance(models[1].inference_, EP)
     assert_allclose(models[1].predict_proba(X_test), models[0].predict_proba(X_test), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("learned", "still"),
+    [([False, True], np.s_[:, 0]), (np.arange(6)[:, None] < 3, np.s_[3:]), (np.eye(6, 2, dtype=bool), np.s_[2:])],
+)
+def test_some_of_the_inducing_inputs_are_learned(learned, still):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
+    start = X[:6]
+    approximation = FITC(inducing_inputs=start, optimize_inputs=learned)
+    model = GPRegressor(approximation=approximation, normalize=False, optimizer=errorband.LBFGS(max_iter=5))
+    objective = model.objective(X, y)
+    assert len(objective.theta0) == 4 + np.sum(np.broadcast_to(learned, start.shape))
+    _, gradient = objective.value_and_gradient(objective.theta0)
+    expected = dense.finite_differences(objective, objective.theta0, 1e-5)
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.max(np.abs(expected)))
+    with pytest.warns(ConvergenceWarning):
+        Z = model.fit(X, y).approximation_.inducing_inputs
+    np.testing.assert_array_equal(Z[still], start[still])
+    assert np.all(Z[np.broadcast_to(learned, Z.shape)] != start[np.broadcast_to(learned, Z.shape)])
+
+
+def test_columns_of_labels_stay_and_the_others_are_learned():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 60), rng.uniform(-2, 2, 60)]).astype(float)
+    y = X[:, 0] * np.sin(2 * X[:, 1]) + 0.1 * rng.normal(size=60)
+    adjacency = np.ones((3, 3)) - np.eye(3)
+    kernel = Diffusion(adjacency, active_dims=[0]) * SquaredExponential(active_dims=[1])
+    model = GPRegressor(kernel, approximation=FITC(8), optimizer=errorband.LBFGS(max_iter=3), random_state=0)
+    start = model.objective(X, y).model.approximation.inducing_inputs.value
+    with pytest.warns(ConvergenceWarning):
+        Z = model.fit(X, y).approximation_.inducing_inputs
+    np.testing.assert_array_equal(Z[:, 0], start[:, 0])
+    assert np.all(Z[:, 1] != start[:, 1])
+
+
+def test_pivots_are_filled_up():
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 1))  # about ten pivots say all there is
+    Z = FITC(50, init="pivoted").initialised(SquaredExponential(2.0, 1.0), X, random_state=0).inducing_inputs.value
+    assert len(np.unique(Z)) == 50
+
+
+@pytest.mark.parametrize("failure", [np.linalg.LinAlgError("no"), KeyboardInterrupt()])
+def test_moving_the_dead_cannot_lose_the_model(failure, data, monkeypatch):
+    X, y, _ = data
+    calls = []
+    maximise = errorband.LBFGS.maximise
+
+    def second_fails(self, *args, **settings):
+        calls.append(settings["label"])
+        if "moved" in settings["label"]:
+            raise failure
+        return maximise(self, *args, **settings)
+
+    monkeypatch.setattr(errorband.LBFGS, "maximise", second_fails)
+    monkeypatch.setattr(search, "move_dead", lambda kernel, Z, X: (Z, 1))
+    model = GPRegressor(approximation=FITC(inducing_inputs=X[:4]), optimizer=errorband.LBFGS(max_iter=3))
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert len(calls) == 2
+    assert model.moved_inducing_ == 0
+
+
+def test_an_interrupt_before_all_rows_were_seen_keeps_the_first_look(data, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(search, "WARM_START_ROWS", 10)
+    monkeypatch.setattr(search, "WARM_START_EACH", 1)
+    maximise = errorband.LBFGS.maximise
+
+    def second_is_interrupted(self, *args, **settings):
+        if "first on" in settings["label"]:
+            return maximise(self, *args, **settings)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(errorband.LBFGS, "maximise", second_is_interrupted)
+    with pytest.warns(ConvergenceWarning, match="Interrupted"):
+        model = GPRegressor(approximation=VFE(inducing_inputs=X[::8]), random_state=0).fit(X, y)
+    assert model.fit_result_.interrupted
+    assert np.all(np.isfinite(model.predict(X)))

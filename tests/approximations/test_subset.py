@@ -1,13 +1,16 @@
 """A subset of the data: the exact model of the rows that were chosen."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 import dense_reference as dense
 import errorband
-from errorband import GPRegressor
-from errorband.approximations import SubsetOfData
+from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband.approximations import FITC, IVM, VFE, SubsetOfData
 from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import Gaussian, StudentT
 
@@ -105,3 +108,33 @@ def test_scores_see_the_noise():
 def test_mistakes_are_explained(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         SubsetOfData(**options)
+
+
+@pytest.mark.parametrize("optimizer", [None, LBFGS(max_iter=4)])
+def test_inducing_inputs_at_the_rows_of_an_informative_vector_machine(optimizer):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    settings = {"optimizer": optimizer, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = GPClassifier(approximation=IVM(12), **settings).fit(X, y)
+        hybrid = GPClassifier(approximation=FITC(12, init="ivm", optimize_inputs=False), **settings).fit(X, y)
+        start = GPClassifier(approximation=FITC(12, init="ivm"), **settings).objective(X, y).model
+    chosen = machine.scaling_.inputs(X[machine.active_rows_])
+    np.testing.assert_array_equal(hybrid.approximation_.inducing_inputs, chosen)
+    np.testing.assert_array_equal(start.approximation.inducing_inputs.value, chosen)
+    np.testing.assert_allclose(start.kernel.lengthscale, machine.kernel_.lengthscale)
+    assert not hasattr(hybrid, "active_rows_")
+
+
+def test_regression_from_informative_rows_and_given_ones():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, (40, 1)), axis=0)
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
+    model = GPRegressor(approximation=VFE(6, init="ivm", optimize_inputs=False), optimizer=None).fit(X, y)
+    assert set(model.approximation_.inducing_inputs[:, 0]) <= set(model.scaling_.inputs(X)[:, 0])
+    given = GPRegressor(approximation=VFE(inducing_inputs=X[:3], init="ivm"), optimizer=None).fit(X, y)
+    np.testing.assert_array_equal(given.approximation_.inducing_inputs, X[:3])
+    with pytest.raises(ValueError, match="number of rows"):
+        FITC("auto", init="ivm")

@@ -16,9 +16,10 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from errorband import LBFGS, GPRegressor, Parameter
+from errorband import LBFGS, GPClassifier, GPRegressor, Parameter, means
+from errorband.approximations import FITC
 from errorband.kernels import Constant, Linear, Matern, SquaredExponential
-from errorband.likelihoods import Gaussian
+from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian, Softmax, StudentT
 
 
 @pytest.fixture(scope="module")
@@ -294,3 +295,41 @@ def test_the_users_jax_settings_are_left_alone(data):
     GPRegressor(optimizer=None).fit(*data)
     assert (jax.config.jax_enable_x64, jax.config.jax_compilation_cache_dir) == before
     assert jax.numpy.ones(2).dtype == np.float32
+
+
+@pytest.mark.parametrize("approximation", ["exact", FITC(5, optimize_inputs=False)])
+def test_nothing_to_search_for(approximation):
+    X = np.linspace(-3, 3, 20)[:, None]
+    kernel = SquaredExponential(Parameter(1.0, fixed=True), Parameter(1.0, fixed=True))
+    likelihood = Gaussian(Parameter(0.1, fixed=True))
+    settings = {"likelihood": likelihood, "approximation": approximation, "random_state": 0}
+    model = GPRegressor(kernel, **settings).fit(X, np.sin(X[:, 0]))
+    assert model.fit_result_.converged
+    kept = GPRegressor(kernel, optimizer=None, **settings).fit(X, np.sin(X[:, 0]))
+    assert model.log_evidence_ == kept.log_evidence_
+
+
+def test_values_left_out_start_inside_their_bounds():
+    X = np.linspace(-3, 3, 20)[:, None]
+    likelihood = StudentT(df=Parameter(bounds=(5, 30)))
+    model = GPRegressor(likelihood=likelihood, optimizer=None, inference="laplace").fit(X, np.sin(X[:, 0]))
+    assert 5 < model.likelihood_.df < 30
+
+
+def test_a_marginalised_mean_of_too_many_rows_is_refused(monkeypatch):
+    from errorband.estimators import base
+
+    monkeypatch.setattr(base, "EXACT_ROWS", 10)
+    monkeypatch.setattr(base, "EXACT_ROWS_MARGINAL", 15)
+    X = np.linspace(-3, 3, 20)[:, None]
+    with pytest.raises(ValueError, match="marginalize=False"):
+        GPRegressor(mean=means.Constant(marginalize=True)).fit(X, X[:, 0])
+
+
+def test_automatic_limits_count_latents():
+    classifier = GPClassifier()
+    assert classifier._exact_rows(Bernoulli()) == 2000
+    assert classifier._exact_rows(Softmax(8)) == 1000  # 8 of size N
+    assert GPClassifier(inference="ep")._exact_rows(Softmax(8)) == 250  # one of size 8N
+    assert GPRegressor()._exact_rows(HeteroscedasticGaussian()) == 1000
+    assert GPRegressor()._exact_rows(Gaussian()) == 5000

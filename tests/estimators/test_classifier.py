@@ -9,10 +9,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import dense_reference as dense
 import errorband
-from errorband import GPClassifier
+from errorband import LBFGS, GPClassifier
+from errorband.approximations import FITC, IVM
 from errorband.estimators import classifier as module
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential
@@ -283,3 +285,20 @@ def test_objective_is_what_fit_maximises(binary, data):
         value, gradient = objective.value_and_gradient(objective.theta0)
     assert_allclose(value, binary.log_evidence_, rtol=1e-6)
     assert_allclose(gradient * [1, 1, 2], -np.array(GPML["formula probit EP"]["dcov"]), rtol=1e-2, atol=1e-3)
+
+
+def test_another_fit_forgets_what_it_does_not_find_again():
+    X = np.random.default_rng(0).normal(size=(45, 1))
+    three = np.repeat(["a", "b", "c"], 15)
+    model = GPClassifier(approximation=IVM(20), optimizer=None).fit(X, np.where(three == "a", "a", "b"))
+    assert len(model.active_rows_) == 20
+    model.set_params(approximation=FITC(4), multi_class="one_vs_rest", optimizer=LBFGS(max_iter=1), random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, three)
+    assert not hasattr(model, "active_rows_")
+    assert not hasattr(model, "posterior_")
+    assert len(model.moved_inducing_) == 3
+    assert model.approximation_reason_ == ["As asked for."] * 3
+    model.set_params(approximation="exact", optimizer=None, multi_class="joint").fit(X, three)
+    assert not hasattr(model, "estimators_")
+    assert not hasattr(model, "moved_inducing_")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from errorband import GPClassifier, GPRegressor
+from errorband import GPClassifier, GPRegressor, load
 from errorband.approximations import FITC, PIC, VFE
 from errorband.estimators import scaling
 from errorband.estimators.scaling import ScaledRows, Scaling
@@ -66,3 +66,15 @@ def test_rows_of_a_file_are_scaled_where_they_are_read(table):
     np.testing.assert_allclose(np.asarray(rows), wanted)
     with pytest.raises(ValueError, match="always a copy"):
         np.asarray(rows, copy=False)
+
+
+def test_a_saved_model_leaves_the_rows_in_their_file(table, tmp_path):
+    X, _, X_file, y_file = table
+    model = GPRegressor(approximation=VFE(8), optimizer=None, random_state=0).fit(X_file, y_file)
+    model.save(tmp_path / "model.eb")
+    assert (tmp_path / "model.eb").stat().st_size < X.nbytes
+    loaded = load(tmp_path / "model.eb")
+    for found, wanted in zip(loaded.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(ValueError, match="fit it again"):
+        loaded.loo()

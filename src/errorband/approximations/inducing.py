@@ -28,7 +28,7 @@ from jax.scipy.linalg import solve_triangular
 from errorband import linalg
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
-from errorband.parameters import Parameter, Real, hyperparameter, replace_values
+from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values
 from errorband.structures import LowRank
 
 FIRST = 25  # inducing inputs that "auto" begins with
@@ -44,7 +44,7 @@ class Inducing(Approximation):
     n_inducing: int | str = eqx.field(default=200, static=True)
     _: KW_ONLY
     inducing_inputs: Any = hyperparameter(Real(unit=UNIT), ndim=2)
-    optimize_inputs: bool = eqx.field(default=True, static=True)
+    optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
     init: str = eqx.field(default="kmeans", static=True)
     budget: float = eqx.field(default=60.0, static=True)
 
@@ -62,6 +62,10 @@ class Inducing(Approximation):
         number = self.n_inducing
         if number != "auto" and not (isinstance(number, (int, np.integer)) and number > 0):
             raise ValueError(f"{name}(n_inducing={number!r}): give a whole number, one or more, or 'auto'.")
+        if number == "auto" and self.init == "ivm":
+            raise ValueError(f"{name}('auto', init='ivm'): IVM needs the number of rows to choose; give one.")
+        if number == "auto" and np.ndim(self.optimize_inputs) == 2 and len(self.optimize_inputs) > 1:
+            raise ValueError(f"{name}('auto', optimize_inputs=...): for a number to be found, give flags for columns.")
         if not self.budget >= 0:
             raise ValueError(f"{name}(budget={self.budget!r}): give seconds, zero or more.")
         if self.init not in PLACEMENTS:
@@ -83,12 +87,21 @@ class Inducing(Approximation):
         number = FIRST if isinstance(self.n_inducing, str) else self.n_inducing
         Z = place(self.init, number, kernel, X, classes, random_state) if given is None else np.asarray(given)
         kernel.check(Z)
-        ready = replace_values(self, {("inducing_inputs",): Z})
-        if self.optimize_inputs and not np.any(kernel.raw_columns(X.shape[1])):
-            return ready
-        return eqx.tree_at(
-            lambda a: a.inducing_inputs, ready, Parameter(Z, fixed=True), is_leaf=lambda v: isinstance(v, Parameter)
-        )
+        return replace_values(self, {("inducing_inputs",): self._as_parameter(Z, kernel.raw_columns(X.shape[1]))})
+
+    def _as_parameter(self, Z: np.ndarray, labels: np.ndarray) -> Parameter:
+        """Z, with the entries fixed that are not to be learned: as asked for, and those of columns of labels."""
+        learned, held = np.asarray(self.optimize_inputs), self.inducing_inputs
+        if not broadcasts(learned.shape, Z.shape):
+            M, D = Z.shape
+            raise ValueError(
+                f"optimize_inputs of {type(self).__name__} has shape {learned.shape}; for {M} inducing inputs of {D} "
+                f"columns give True, False, or an array of these: ({D},) for columns, ({M}, 1) for points, ({M}, {D})."
+            )
+        fixed = ~learned | labels if np.any(labels) else ~learned
+        if not isinstance(held, Parameter):
+            return Parameter(Z, fixed)
+        return Parameter(Z, fixed | np.asarray(held.fixed), held.prior, held.bounds)
 
     @property
     def ep_power(self) -> float | None:
@@ -202,13 +215,15 @@ class FITC(Inducing):
     inducing_inputs : array (M, D), Parameter or None
         Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
         ``init``. Rows may repeat and may lie outside the data.
-    optimize_inputs : bool
-        Learn the inducing inputs with the other hyperparameters, or leave them where they start. Inputs that a kernel
-        reads as labels are never learned.
-    init : {"kmeans", "random", "pivoted"}
-        Centres of clusters, of each class in turn if targets are classes; rows at random; or, one after the other, the
-        row of largest variance given those before (pivoted Cholesky factorisation at the starting values of the
-        kernel).
+    optimize_inputs : bool or array of bool
+        Learn the inducing inputs with the other hyperparameters, or leave them where they start. Some of them: True
+        for each column (D,), each point (M, 1) or each number (M, D) that is to be learned. Columns that a kernel reads
+        as labels are never learned.
+    init : {"kmeans", "random", "pivoted", "ivm"}
+        Centres of clusters, of each class in turn if targets are classes; rows at random; one after the other, the row
+        of largest variance given those before (pivoted Cholesky factorisation at the starting values of the kernel), at
+        random once none is left; or the rows that an informative vector machine (:class:`IVM`) chooses, with the
+        hyperparameters it finds to begin with.
     budget : float
         Seconds for finding the number, with "auto"; half of ``max_seconds`` of the optimiser if that is less. The one
         thing that makes results depend on the clock: if it ends the search, ``inducing_sweep_.stopped`` says so.

@@ -11,7 +11,8 @@ from errorband.kernels import Kernel
 from errorband.numerics import in_double_precision, pad_rows, padded_size
 from errorband.parameters import plain
 
-PLACEMENTS = ("kmeans", "random", "pivoted")
+# Rows for "ivm" are chosen by the estimator, which knows the likelihood; until then they are at random.
+PLACEMENTS = ("kmeans", "random", "pivoted", "ivm")
 
 # Scores of rows that look at the noise, and the second at the targets too.
 SCORES = ("entropy", "information")
@@ -43,7 +44,8 @@ def place(
     if len(rows) <= n_inducing:
         return rows
     if init == "pivoted":
-        return rows[_pivots(rows, n_inducing, kernel)]
+        chosen = _pivots(rows, n_inducing, kernel)
+        return rows[_filled_up(chosen, rng.permutation(len(rows)), n_inducing)]
     # Means of labels are not labels.
     if init == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
         if classes is None:
@@ -70,7 +72,7 @@ def choose_rows(
     order = rng.permutation(len(X))
     if len(X) <= n_rows:
         return np.arange(len(X))
-    chosen = np.zeros(0, int)
+    chosen: Any = []
     if how == "kmeans" and not np.any(kernel.raw_columns(X.shape[1])):
         from sklearn.metrics import pairwise_distances_argmin
 
@@ -83,8 +85,13 @@ def choose_rows(
     elif how in SCORES and residual is not None and noise is not None:
         sample = order[: max(SAMPLE, SAMPLE_EACH * n_rows)]
         chosen = sample[_best_scores(how, X[sample], residual[sample], noise[sample], n_rows, kernel)]
-    rest = order[~np.isin(order, chosen)][: n_rows - len(chosen)]
-    return np.sort(np.concatenate([chosen, rest]))
+    return np.sort(_filled_up(chosen, order, n_rows))
+
+
+def _filled_up(chosen: Any, order: np.ndarray, n: int) -> np.ndarray:
+    """The positions chosen, and others in this order until there are n."""
+    rest = order[~np.isin(order, chosen)]
+    return np.concatenate([chosen, rest[: n - len(chosen)]]).astype(int)
 
 
 def cluster_centres(X: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
@@ -153,9 +160,8 @@ def add_places(kernel: Kernel, Z: np.ndarray, X: np.ndarray, n: int, random_stat
     """The inducing inputs and n more, each at the row of largest variance given all before; at random once none is."""
     rng = check_random_state(random_state)
     order = rng.permutation(len(X))[: max(SAMPLE, 4 * (len(Z) + n))]
-    chosen = _pivots(X[order], n, kernel, Z)
-    rest = np.delete(order, chosen)[: n - len(chosen)]
-    return np.concatenate([Z, X[order[chosen]], X[rest]])
+    chosen = order[_pivots(X[order], n, kernel, Z)]
+    return np.concatenate([Z, X[_filled_up(chosen, order, n)]])
 
 
 @in_double_precision

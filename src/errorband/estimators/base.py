@@ -1,5 +1,6 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
+import copy
 import sys
 import warnings
 from typing import Any
@@ -11,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact
+from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
 from errorband.estimators.active import rows_to_learn_from
+from errorband.estimators.growth import at_values, inducing_inputs
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.search import Found, Search
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
@@ -41,6 +43,9 @@ from errorband.predictive import Predictive
 # evaluation; fewer where sites are found by many sweeps over it.
 EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 
+# A marginalised mean has no other way; up to this many rows, of which matrices take some 5 GB, it is taken unasked.
+EXACT_ROWS_MARGINAL = 10_000
+
 
 class GaussianProcess(BaseEstimator):
     """Base of the estimators: builds the model, searches its hyperparameters, conditions it on the data."""
@@ -64,7 +69,6 @@ class GaussianProcess(BaseEstimator):
             self._optimizer(), self._n_restarts(), self.random_state, self.verbose, name=type(self).__name__
         )
         start, inference = self._start(data)
-        _, self.approximation_reason_ = self._approximation(len(data.y), start.likelihood, start.mean)
         if self.verbose > 0 and self.approximation == "auto" and not isinstance(start.approximation, Exact):
             print(f"{type(self).__name__}: {self.approximation_reason_}", file=sys.stderr)
         log_scale = float(np.log(scaling.y_scale))
@@ -95,12 +99,17 @@ class GaussianProcess(BaseEstimator):
                 stacklevel=4,
             )
 
+    def _forget(self) -> None:
+        """What an earlier fit found and the next may not."""
+        for name in ("active_rows_", "inducing_sweep_", "moved_inducing_", "estimators_", "posterior_", "_state"):
+            vars(self).pop(name, None)
+
     def _keep_search(self, found: Found) -> None:
+        self._forget()
         self.fit_result_ = found.result
         if found.result is not None:
             warn_if_not_converged(found.result)
         for name in ("active_rows", "inducing_sweep", "moved_inducing"):
-            vars(self).pop(f"{name}_", None)  # of an earlier fit
             if getattr(found, name) is not None:
                 setattr(self, f"{name}_", getattr(found, name))
         if found.inducing_sweep is not None:
@@ -136,7 +145,7 @@ class GaussianProcess(BaseEstimator):
             kernel.check(rows)
         likelihood, mean = self._likelihood(), as_mean(self.mean)
         likelihood.check_targets(data.y)
-        approximation, _ = self._approximation(len(data.y), likelihood, mean)
+        approximation, self.approximation_reason_ = self._approximation(len(data.y), likelihood, mean)
         # Where latent values are not in the units of the targets (a log rate, a logit), one is a typical variance.
         y_variance = float(np.var(data.y)) if likelihood.location_scale else 1.0
         some = spread_rows(data.X)
@@ -151,7 +160,19 @@ class GaussianProcess(BaseEstimator):
             ),
         )
         parameters.check(model)
-        return model
+        return self._at_informative_rows(model, data) if _wants_informative_rows(approximation) else model
+
+    def _at_informative_rows(self, model: Model, data: TrainingData) -> Model:
+        """The model as an informative vector machine leaves it: its hyperparameters, inducing inputs at its rows."""
+        machine = copy.copy(self)
+        optimizer, number = self._optimizer(), len(inducing_inputs(model))
+        machine.approximation, machine.verbose = IVM(number), 0
+        machine.optimizer = None if optimizer is None else optimizer.within(optimizer.seconds / 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # another search follows
+            machine._fit(data, Scaling.identity(data.X.shape[1]))
+        found = Model(machine.kernel_, machine.likelihood_, machine.mean_, model.approximation)
+        return at_values(model, found, data.X[machine.active_rows_])
 
     # ------------------------------------------------------------------ reading the constructor's arguments
     def _kernel(self) -> Kernel:
@@ -171,22 +192,43 @@ class GaussianProcess(BaseEstimator):
         if self.approximation == "exact":
             return Exact(), "As asked for."
         if self.approximation == "auto":
-            limit = EXACT_ROWS if isinstance(likelihood, Gaussian) else EXACT_ROWS_SITES
+            limit = self._exact_rows(likelihood)
             if n <= limit:
                 return Exact(), f"No approximation: {n} rows, of at most {limit}."
-            if mean.marginalize:
+            if not mean.marginalize:
+                return FITC(), f"FITC with {FITC().n_inducing} inducing inputs: {n} rows are more than {limit}."
+            if n <= EXACT_ROWS_MARGINAL:
                 return Exact(), "No approximation: a marginalised mean needs the whole covariance."
-            return FITC(), f"FITC with {FITC().n_inducing} inducing inputs: {n} rows are more than {limit}."
+            raise ValueError(
+                f"A marginalised mean needs the whole covariance: for {n} rows several matrices of "
+                f"{8e-9 * n**2:.1f} GB. Use marginalize=False, or approximation='exact' if there is memory and time."
+            )
         raise ValueError(
             f"approximation={self.approximation!r}: choose 'auto', 'exact' or one of errorband.approximations: "
             f"{', '.join(APPROXIMATIONS)}, such as approximation=FITC(200)."
         )
 
+    def _exact_rows(self, likelihood: Likelihood) -> int:
+        """How many rows an evaluation without approximation can have that takes seconds and a few hundred MB.
+
+        With L latents the covariance is L times as large in each direction: work of (LN)³; under Laplace with the
+        softmax it comes apart into L of size N.
+        """
+        if isinstance(likelihood, Gaussian):
+            return EXACT_ROWS
+        L = likelihood.n_latents
+        comes_apart = likelihood.simplex and isinstance(self._rule(likelihood), Laplace)
+        return int(EXACT_ROWS_SITES / (L ** (1 / 3) if comes_apart else L))
+
     def _inference(self, model: Model) -> Inference:
+        return self._automatic_inference(model) if self.inference == "auto" else self._rule(model.likelihood)
+
+    def _rule(self, likelihood: Likelihood) -> Inference:
+        """The rule asked for; what suits the likelihood if none was."""
         if isinstance(self.inference, Inference):
             return self.inference
         if self.inference == "auto":
-            return self._automatic_inference(model)
+            return self._automatic_rule(likelihood)
         named = {name.lower(): rule for name, rule in INFERENCES.items()}
         if self.inference in named:
             return named[self.inference]()
@@ -258,16 +300,28 @@ class GaussianProcess(BaseEstimator):
 
     def _leave_one_out(self) -> Predictive:
         """Distribution of each training target given the others, as the model sees them."""
-        return self.inference_.leave_one_out(*self._at_training_data(), self._last_state())
+        return self.inference_.leave_one_out(*self._at_training_data(), self._state)
 
-    def _last_state(self) -> Any:
-        """Where the inference rule ended; None in models of files that older versions wrote."""
-        return getattr(self, "_state", None)
+    def _rows(self) -> TrainingData:
+        """The rows learned from, as the model sees them, if it has them."""
+        check_is_fitted(self)
+        if self._training_data is None:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to a memory-mapped file and saved without its rows, which are "
+                "asked for here: fit it again."
+            )
+        return self._training_data
 
     def _at_training_data(self) -> tuple[PriorAtData, TrainingData, np.ndarray]:
         """The fitted prior at the training data, the data, and the basis of a marginalised mean."""
-        check_is_fitted(self)
+        data = self._rows()
         model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
-        objective = EvidenceObjective(model, self.inference_, self._training_data)
+        objective = EvidenceObjective(model, self.inference_, data)
         _, prior = objective.at(objective.theta0)
-        return prior, self._training_data, objective.basis
+        return prior, data, objective.basis
+
+
+def _wants_informative_rows(approximation: Approximation) -> bool:
+    given = approximation.inducing_inputs if isinstance(approximation, Inducing) else None
+    given = given.value if isinstance(given, parameters.Parameter) else given
+    return isinstance(approximation, Inducing) and approximation.init == "ivm" and given is None

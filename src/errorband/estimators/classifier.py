@@ -9,7 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from errorband import parameters
+from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
+from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.scaling import Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.inference import EP, Inference, Laplace, TrainingData
@@ -17,7 +19,7 @@ from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.means import Zero, as_mean
 from errorband.model import Model
-from errorband.numerics import MEMORY_BUDGET
+from errorband.numerics import MEMORY_BUDGET, slices
 from errorband.objective import EvidenceObjective
 from errorband.parameters import POSITIVE, Parameter
 from errorband.priors import HalfNormal
@@ -79,7 +81,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Log marginal likelihood of the labels, approximated by the inference rule. With one model per class the sum over
         the models, which is not comparable with that of the joint model.
     kernel_, likelihood_, mean_, approximation_, inference_
-        The fitted parts, with plain values. With one model per class, all but ``inference_`` are lists.
+        The fitted parts, with plain values. With one model per class these are lists, but for ``inference_``, and so
+        are the attributes below that speak of rows and inducing inputs.
+    approximation_reason_ : str
+        Why this approximation.
     active_rows_ : array
         Positions of the rows learned from; only with ``SubsetOfData`` and ``IVM``.
     inducing_sweep_, moved_inducing_
@@ -155,7 +160,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if self._one_for_each_class():
             self._fit_each_class(X, codes, weights)
         else:
-            vars(self).pop("estimators_", None)
             self._fit(*self._training(X, codes, weights))
         return self
 
@@ -197,17 +201,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         names = getattr(self, "feature_names_in_", None)  # the models below see an array: columns by position
         kernel = self._kernel().with_columns(names, X.shape[1])
         alike: Any = [clone(self) for _ in self.classes_]
-        self.estimators_ = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
-        first = self.estimators_[0]
-        for name in ("kernel_", "likelihood_", "mean_", "approximation_"):
-            setattr(self, name, [getattr(m, name) for m in self.estimators_])
-        vars(self).pop("posterior_", None)
-        self.inference_, self.scaling_ = first.inference_, first.scaling_
-        self.inference_status_ = min((m.inference_status_ for m in self.estimators_), key=lambda s: s.converged)
-        self.fit_result_ = None if first.fit_result_ is None else [m.fit_result_ for m in self.estimators_]
-        self.log_evidence_ = sum(m.log_evidence_ for m in self.estimators_)
-        self.jitter_ = max(m.jitter_ for m in self.estimators_)
-        self._training_data = TrainingData(first._training_data.X, codes.astype(float), weights=weights)
+        models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
+        self._forget()
+        self.estimators_ = models
+        vars(self).update(one_vs_rest.fitted_attributes(self.estimators_))
+        self._training_data = TrainingData(training_inputs(X, self.scaling_), codes.astype(float), weights=weights)
 
     def _kernel(self) -> Kernel:
         """As given; variances of which nothing was said have a prior."""
@@ -247,6 +245,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return super()._initial_model(data)
 
     def _automatic_rule(self, likelihood: Likelihood) -> Inference:
+        """EP with one latent function: for labels it converges whatever their noise, and is the more accurate."""
         return EP() if likelihood.n_latents == 1 else Laplace()
 
     # ------------------------------------------------------------------ predicting
@@ -331,21 +330,12 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             mean, cov = self.posterior_.marginals(scaled)
             assert cov is not None  # asked for by default
             return mean, cov
-        found = [m._latent(scaled) for m in self.estimators_]
-        mean = np.concatenate([mean for mean, _ in found], axis=1)
-        cov = np.zeros((*mean.shape, mean.shape[1]))
-        for c, (_, variance) in enumerate(found):
-            cov[:, c, c] = variance[:, 0, 0]
-        return mean, cov
+        return one_vs_rest.latent(self.estimators_, scaled)
 
     def _probabilities(self, mean: np.ndarray, cov: np.ndarray | None) -> np.ndarray:
         """Class probabilities averaged over the latent posterior, or at its mean if there is no covariance."""
         if hasattr(self, "estimators_"):
-            own = [
-                m._probabilities(mean[:, [c]], None if cov is None else cov[:, c : c + 1, c : c + 1])[:, 1]
-                for c, m in enumerate(self.estimators_)
-            ]
-            return _normalised(np.stack(own, axis=1))
+            return one_vs_rest.probabilities(self.estimators_, mean, cov)
         if cov is None:
             return self.likelihood_.plug_in_probabilities(mean)
         return self.likelihood_.class_probabilities(mean, cov)
@@ -354,50 +344,25 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Apply a function of latent mean and covariance, so many rows at a time that the covariances fit."""
         scaled = self._inputs(X)
         rows = max(256, MEMORY_BUDGET // (64 * len(self.classes_) ** 2))
-        parts = [function(*self._latent(scaled[start : start + rows])) for start in range(0, len(scaled), rows)]
-        return np.concatenate(parts)
+        return np.concatenate([function(*self._latent(scaled[part])) for part in slices(len(scaled), rows)])
 
     # ------------------------------------------------------------------ checking
-    def loo(self) -> "ClassLeaveOneOut":
+    def loo(self) -> ClassLeaveOneOut:
         """Predict the label of each training row from all the others, at the fitted hyperparameters.
 
         From the cavities: the posterior without the row's own site.
         """
         check_is_fitted(self)
         if hasattr(self, "estimators_"):
-            own = [m.loo().probabilities[:, 1] for m in self.estimators_]
-            return ClassLeaveOneOut(_normalised(np.stack(own, axis=1)), self._training_codes(), self.classes_)
-        predictive: Any = self._leave_one_out()
-        return ClassLeaveOneOut(predictive.probabilities, self._training_codes(), self.classes_)
+            probabilities = one_vs_rest.leave_one_out(self.estimators_)
+        else:
+            predictive: Any = self._leave_one_out()
+            probabilities = predictive.probabilities
+        return ClassLeaveOneOut(probabilities, self._training_codes(), self.classes_)
 
     def _training_codes(self) -> np.ndarray:
         """Position in ``classes_`` of each training label."""
-        y = self._training_data.y
+        y = self._rows().y
         if hasattr(self, "estimators_"):
             return y.astype(int)
         return np.searchsorted(self.likelihood_.class_values, y)
-
-
-class ClassLeaveOneOut:
-    """Leave-one-out predictions of the training labels.
-
-    Attributes
-    ----------
-    probabilities : array (n, C)
-        Probability of each class for each row, given the other rows.
-    y : array (n,)
-        The labels.
-    log_density : array (n,)
-        Log probability of each label; the sum is the leave-one-out log predictive probability.
-    """
-
-    def __init__(self, probabilities: np.ndarray, codes: np.ndarray, classes: np.ndarray):
-        self.probabilities = probabilities
-        self.y = classes[codes]
-        with np.errstate(divide="ignore"):
-            self.log_density = np.log(probabilities[np.arange(len(codes)), codes])
-
-
-def _normalised(shares: np.ndarray) -> np.ndarray:
-    shares = np.maximum(shares, np.finfo(float).tiny)
-    return shares / shares.sum(axis=1, keepdims=True)

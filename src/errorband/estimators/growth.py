@@ -81,6 +81,11 @@ class InducingSweep:
     n_rows: int
     n_held_out: int
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.stopped == INTERRUPTED
+
     def __str__(self) -> str:
         head = f"{'M':>6} {'log evidence':>13} {'NLPD':>9} {'gap':>9} {'seconds':>8}"
         lines = [

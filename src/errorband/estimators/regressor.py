@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
+from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.scaling import Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import TrainingData
@@ -240,14 +241,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return self.scaling_.y_scale * draws + self.scaling_.y_shift
 
     # ------------------------------------------------------------------ checking
-    def loo(self) -> "LeaveOneOut":
+    def loo(self) -> LeaveOneOut:
         """Predict each training target from all the others, at the fitted hyperparameters.
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
         predictive = self._leave_one_out()
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
-        return LeaveOneOut(predictive.rescaled(scale, shift), scale * self._training_data.y + shift)
+        return LeaveOneOut(predictive.rescaled(scale, shift), scale * self._rows().y + shift)
 
     @property
     def outlier_probability_(self) -> np.ndarray:
@@ -261,27 +262,5 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
         prior, data, basis = self._at_training_data()
         rule: Any = self.inference_
-        mean, cov = rule.cavities(prior, data, basis, self._last_state())
+        mean, cov = rule.cavities(prior, data, basis, self._state)
         return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])
-
-
-class LeaveOneOut:
-    """Leave-one-out predictions of the training targets.
-
-    Attributes
-    ----------
-    predictive : Predictive
-        Distribution of each target given the others.
-    y : array (n,)
-        The targets.
-    log_density : array (n,)
-        Log density of each target; the sum is the leave-one-out log predictive probability.
-    z_score : array (n,)
-        (y − mean)/std: rows far from zero surprise the model.
-    """
-
-    def __init__(self, predictive: Predictive, y: np.ndarray):
-        self.predictive = predictive
-        self.y = y
-        self.log_density = predictive.log_density(y)
-        self.z_score = (y - predictive.mean) / predictive.std

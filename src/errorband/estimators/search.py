@@ -12,11 +12,11 @@ from errorband import parameters
 from errorband.approximations import Inducing
 from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.active import rows_to_learn_from, take_turns
-from errorband.estimators.growth import INTERRUPTED, InducingSweep, at_values, grow, inducing_inputs
+from errorband.estimators.growth import InducingSweep, at_values, grow, inducing_inputs
 from errorband.inference import Inference, TrainingData
 from errorband.model import Model
 from errorband.objective import EvidenceObjective
-from errorband.optimise import LBFGS, FitResult, draw_restarts
+from errorband.optimise import INTERRUPTED, LBFGS, FitResult, draw_restarts
 
 # With inducing points, the search goes over a random sample of rows first if that is less than a quarter of them: this
 # many, and this many for each inducing point.
@@ -101,16 +101,25 @@ class Search:
         if self.optimizer is None:
             return None
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        theta0, optimizer = self._warm_start(objective, self.optimizer, rng)
+        theta0, optimizer = objective.theta0, self.optimizer
+        first = self._first_look(objective, optimizer, rng)
+        if first is not None:  # after an interrupt, one evaluation on all rows and no more
+            theta0, left = first.theta, 0.0 if first.interrupted else optimizer.seconds - first.seconds
+            optimizer = optimizer.within(left)
         scattered = draw_restarts(theta0, self.n_restarts, rng, parameters.units(objective.model))
-        restarts = np.concatenate([scattered, np.reshape(others, (-1, len(theta0)))])
-        return optimizer.maximise(
-            objective.value_and_gradient,
-            theta0,
-            restarts=restarts,
-            verbose=self.verbose,
-            label=self._label(objective),
-        )
+        restarts = np.concatenate([scattered, np.reshape(others, (len(others), len(theta0)))])
+        try:
+            return optimizer.maximise(
+                objective.value_and_gradient,
+                theta0,
+                restarts=restarts,
+                verbose=self.verbose,
+                label=self._label(objective),
+            )
+        except KeyboardInterrupt:  # before all rows were seen once
+            if first is None:
+                raise
+            return dataclasses.replace(first, converged=False, message=f"{INTERRUPTED} after a search on some rows.")
 
     def _label(self, objective: EvidenceObjective) -> str:
         return f"{self.name}, {len(objective.data.y)} rows, {type(objective.inference).__name__}"
@@ -121,26 +130,19 @@ class Search:
         return dataclasses.replace(self, optimizer=self.optimizer.within(seconds), **changes)
 
     # ------------------------------------------------------------------ many rows
-    def _warm_start(
-        self, objective: EvidenceObjective, optimizer: LBFGS, rng: np.random.Generator
-    ) -> tuple[np.ndarray, LBFGS]:
-        """Where the search begins, and the optimiser with what time is left.
-
-        With inducing points and many rows it begins where a search on a sample of the rows ended.
-        """
-        theta0, data, approximation = objective.theta0, objective.data, objective.model.approximation
-        if not isinstance(approximation, Inducing):
-            return theta0, optimizer
+    def _first_look(self, objective: EvidenceObjective, optimizer: LBFGS, rng: np.random.Generator) -> FitResult | None:
+        """With inducing points and many rows, a search on a sample of the rows; else None."""
+        data = objective.data
+        if not isinstance(objective.model.approximation, Inducing):
+            return None
         size = max(WARM_START_ROWS, WARM_START_EACH * len(inducing_inputs(objective.model)))
         if len(data.y) < 4 * size:
-            return theta0, optimizer
+            return None
         sample = data.rows(np.sort(rng.choice(len(data.y), size, replace=False)))
         smaller = EvidenceObjective(objective.model, objective.inference, sample)
         label = f"{self.name}, first on {size} of {len(data.y)} rows"
-        first = optimizer.within(optimizer.seconds / 2)
-        found = first.maximise(smaller.value_and_gradient, theta0, verbose=self.verbose, label=label)
-        # After an interrupt, one evaluation on all rows and no more.
-        return found.theta, optimizer.within(0.0 if found.interrupted else optimizer.seconds - found.seconds)
+        half = optimizer.within(optimizer.seconds / 2)
+        return half.maximise(smaller.value_and_gradient, objective.theta0, verbose=self.verbose, label=label)
 
     # ------------------------------------------------------------------ rows and hyperparameters in turn
     def _in_turns(self, model: Model, inference: Inference, data: TrainingData, optimizer: LBFGS) -> Found:
@@ -178,28 +180,31 @@ class Search:
             print(f"{self.name}: {sweep.certificate}", file=sys.stderr)
         final = dataclasses.replace(self, n_restarts=0)
         if self.optimizer is not None:  # after an interrupt, one evaluation on all rows and no more
-            final = final._within(0.0 if sweep.stopped == INTERRUPTED else deadline - time.perf_counter())
+            final = final._within(0.0 if sweep.interrupted else deadline - time.perf_counter())
         found = final._on(EvidenceObjective(model, objective.inference, objective.data))
         return dataclasses.replace(found, inducing_sweep=sweep)
 
     def _without_dead(self, objective: EvidenceObjective, result: FitResult) -> tuple[FitResult, int]:
         """The search continued once with dead inducing inputs moved to where they are of use, if that is better."""
         assert self.optimizer is not None  # there is a result
-        free = any(e.path[-1] == "inducing_inputs" and not e.fixed for e in parameters.entries(objective.model))
+        held = [e.fixed or e.some_fixed for e in parameters.entries(objective.model) if e.path[-1] == "inducing_inputs"]
         left = self.optimizer.seconds - result.seconds
-        if not free or result.interrupted or left <= 0:
+        if any(held) or result.interrupted or left <= 0:
             return result, 0
         fitted, _ = objective.at(result.theta)
         rows = np.sort(check_random_state(self.random_state).permutation(len(objective.data.y))[:SAMPLE])
         Z, moved = move_dead(fitted.kernel, inducing_inputs(fitted), objective.data.X[rows])
         if moved == 0:
             return result, 0
-        again = self.optimizer.within(left).maximise(
-            objective.value_and_gradient,
-            parameters.pack(at_values(objective.model, fitted, Z)),
-            verbose=self.verbose,
-            label=f"{self._label(objective)}, {moved} inducing inputs moved",
-        )
+        try:
+            again = self.optimizer.within(left).maximise(
+                objective.value_and_gradient,
+                parameters.pack(at_values(objective.model, fitted, Z)),
+                verbose=self.verbose,
+                label=f"{self._label(objective)}, {moved} inducing inputs moved",
+            )
+        except (np.linalg.LinAlgError, KeyboardInterrupt):  # there is no posterior with them there, or no time
+            return result, 0
         better = again if again.value > result.value else result
         told = f" {moved} inducing inputs that had no part in the model were moved to where they have."
         both = dataclasses.replace(

@@ -13,7 +13,7 @@ import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
 from errorband.numerics import double_precision, pad_rows
-from errorband.parameters import Printable, entries, replace_values
+from errorband.parameters import Printable, entries, fill
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 
@@ -112,11 +112,7 @@ class Likelihood(Printable):
 
     def initialised(self, y: np.ndarray) -> "Likelihood":
         """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
-        missing = [e.path for e in entries(self) if e.value is None]
-        if not missing:
-            return self
-        defaults = self.defaults(y)
-        return replace_values(self, {path: np.asarray(defaults[path[0]], float) for path in missing})
+        return fill(self, self.defaults(y)) if any(e.value is None for e in entries(self)) else self
 
     # ------------------------------------------------------------------ what prediction calls (NumPy)
     def predictive(self, mean: np.ndarray, cov: np.ndarray) -> Predictive:

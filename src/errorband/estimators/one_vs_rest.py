@@ -1,0 +1,51 @@
+"""Several classes by a two-class model for each against the others, taken together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def fitted_attributes(models: Sequence[Any]) -> dict[str, Any]:
+    """What the classifier made of them shows: a list of what each found, a summary where one word says it all."""
+    first = models[0]
+    each = ["kernel_", "likelihood_", "mean_", "approximation_", "approximation_reason_"]
+    each += [name for name in ("active_rows_", "inducing_sweep_", "moved_inducing_") if hasattr(first, name)]
+    return {name: [getattr(m, name) for m in models] for name in each} | {
+        "fit_result_": None if first.fit_result_ is None else [m.fit_result_ for m in models],
+        "inference_": first.inference_,
+        "scaling_": first.scaling_,
+        "inference_status_": min((m.inference_status_ for m in models), key=lambda s: s.converged),
+        "log_evidence_": sum(m.log_evidence_ for m in models),
+        "jitter_": max(m.jitter_ for m in models),
+    }
+
+
+def latent(models: Sequence[Any], scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (n, C) and covariance (n, C, C) of their latent functions, which are independent of each other."""
+    found = [m._latent(scaled) for m in models]
+    mean = np.concatenate([mean for mean, _ in found], axis=1)
+    cov = np.zeros((*mean.shape, mean.shape[1]))
+    for c, (_, variance) in enumerate(found):
+        cov[:, c, c] = variance[:, 0, 0]
+    return mean, cov
+
+
+def probabilities(models: Sequence[Any], mean: np.ndarray, cov: np.ndarray | None) -> np.ndarray:
+    """Probability of each class, from these moments of the latent functions; at the mean if there is no covariance."""
+    own = [
+        m._probabilities(mean[:, [c]], None if cov is None else cov[:, c : c + 1, c : c + 1])[:, 1]
+        for c, m in enumerate(models)
+    ]
+    return normalised(np.stack(own, axis=1))
+
+
+def leave_one_out(models: Sequence[Any]) -> np.ndarray:
+    """Probability of each class for each training row, given the others."""
+    return normalised(np.stack([m.loo().probabilities[:, 1] for m in models], axis=1))
+
+
+def normalised(shares: np.ndarray) -> np.ndarray:
+    """Divided by their sum, so that each row is a distribution."""
+    shares = np.maximum(shares, np.finfo(float).tiny)
+    return shares / shares.sum(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 """Fours against the other digits (Naish-Guzman 2007, §2.4): SPGPC with 200 inducing images, 51,200 pixels learned.
 
-The fit is done in parts that end within a time limit; each goes on from the model that the last one kept.
+The fit is done in parts of some iterations; each goes on from the model that the last one kept.
 """
 
 import argparse
@@ -25,7 +25,7 @@ FILE = "usps-4-{}-{}.eb"
 INITS = {"random": "random training images", "kmeans": "centres of clusters of each class"}
 
 
-def fit_a_part(m: int, rows: int, init: str, done: dict[str, Any], seconds: float) -> dict[str, Any]:
+def fit_a_part(m: int, rows: int, init: str, done: dict[str, Any], iterations: int) -> dict[str, Any]:
     data = load("usps_zip", HOW)
     X, y = data["X_train"][:rows].astype(float), data["y_train"][:rows] == 4
     file = results_folder() / FILE.format(m, init)
@@ -35,7 +35,7 @@ def fit_a_part(m: int, rows: int, init: str, done: dict[str, Any], seconds: floa
         before = errorband.load(file)
         kernel, likelihood, approximation = before.kernel_, before.likelihood_, before.approximation_
     model = GPClassifier(kernel, likelihood=likelihood, approximation=approximation, inference=EP(), random_state=0,
-                         normalize=False, optimizer=LBFGS(max_iter=1000, max_seconds=seconds))  # fmt: skip
+                         normalize=False, optimizer=LBFGS(max_iter=iterations))  # fmt: skip
     model.fit(X, y)
     model.save(file)
     result = model.fit_result_
@@ -52,8 +52,7 @@ def fit_a_part(m: int, rows: int, init: str, done: dict[str, Any], seconds: floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inducing", type=int, nargs="+", default=[200])
-    parser.add_argument("--parts", type=int, default=10, help="in all, those of earlier runs included")
-    parser.add_argument("--part-seconds", type=float, default=200)
+    parser.add_argument("--parts", type=int, nargs="+", default=[20, 30, 50, 100], help="iterations of each")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin no new part after this time")
     parser.add_argument("--rows", type=int, default=7291)
     parser.add_argument("--init", choices=list(INITS), default="random")
@@ -62,11 +61,11 @@ def main() -> None:
     results = Results("usps-4", options.seconds)
     for m in options.inducing:
         key = f"{m} {options.init}/"
-        for part in range(len(results.under(key)), options.parts):
+        for part, iterations in list(enumerate(options.parts))[len(results.under(key)) :]:
             done = (results.under(key) or [{}])[-1]
             if done.get("converged"):
                 break
-            compute = lambda: fit_a_part(m, options.rows, options.init, done, options.part_seconds)  # noqa: B023, E731
+            compute = lambda: fit_a_part(m, options.rows, options.init, done, iterations)  # noqa: B023, E731
             results.once(f"{key}{part}", compute)
     if options.rows == 7291:
         write(results)
@@ -98,7 +97,8 @@ def write(results: Results) -> None:
 Naish-Guzman 2007, §2.4: 7291 training and 2007 test images of 256 pixels, here in [0, 1] and not scaled further.
 `GPClassifier(SquaredExponential(10.0, 1.0, ard=False), likelihood=Bernoulli(bias=0.0), approximation=FITC(M),
 inference=EP())`, one search from each kind of start. It was done in parts, which lose L-BFGS's memory between them; a
-row shows how far it had come at the end of each. Times are of a machine of two cores busy with other work. Calling no
+row shows how far it had come at the end of each. The thesis does not say how long it searched; for its table 2.1 it was
+20 iterations of conjugate gradients. Times are of a machine of two cores busy with other work. Calling no
 image a four is wrong for 9.97 % of the test images. The standard error of an error rate of 2 % is 0.3 %.
 
 {chr(10).join(sections)}

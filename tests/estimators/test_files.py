@@ -78,3 +78,15 @@ def test_a_saved_model_leaves_the_rows_in_their_file(table, tmp_path):
         np.testing.assert_array_equal(found, wanted)
     with pytest.raises(ValueError, match="fit it again"):
         loaded.loo()
+
+
+def test_a_file_of_single_precision_stays_there_too(table, tmp_path):
+    X, y, _, _ = table
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    X_file = np.load(tmp_path / "X.npy", mmap_mode="r")
+    settings = {"approximation": VFE(8), "optimizer": None, "random_state": 0}
+    model = GPRegressor(**settings).fit(X_file, y)
+    assert isinstance(model._training_data.X, ScaledRows)
+    assert model._training_data.X[:3].dtype == np.float64
+    expected = GPRegressor(**settings).fit(np.array(X_file, dtype=float), y)
+    assert model.log_evidence_ == pytest.approx(expected.log_evidence_, rel=1e-12)

@@ -12,7 +12,7 @@ from errorband import parameters
 from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
-from errorband.estimators.scaling import Scaling, training_inputs
+from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.inference import EP, Inference, Laplace, TrainingData
 from errorband.kernels import Kernel
@@ -173,7 +173,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Inputs, positions of the labels in ``classes_`` and weights, of the rows that count."""
         check_columns_are_numeric(X)
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, X, y, dtype=READ_AS)
         check_classification_targets(y)
         weights = None
         if sample_weight is not None:

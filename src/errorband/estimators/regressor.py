@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
-from errorband.estimators.scaling import Scaling, training_inputs
+from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
@@ -133,7 +133,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[TrainingData, Scaling]:
         check_columns_are_numeric(X)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = validate_data(self, X, y, dtype=READ_AS, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
             noise_variance = np.asarray(noise_variance, dtype=np.float64)

@@ -12,6 +12,9 @@ from errorband.kernels import Kernel
 CHUNK = 2**20  # rows of a large table that are read at once
 SPREAD = 10_000  # about as many rows of a file are looked at for starting values
 
+# Numbers that training inputs may come in: scaling makes doubles of them, for rows of a file where they are read.
+READ_AS = (np.float64, np.float32)
+
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:

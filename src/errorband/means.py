@@ -51,21 +51,63 @@ class Mean(Printable):
 
 
 class Zero(Mean):
-    """m(x) = 0."""
+    """m(x) = 0.
+
+    Parameters
+    ----------
+    coefficients, marginalize
+        Of no consequence: there are no coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Zero().basis(np.array([[3.0], [5.0]])).shape
+    (2, 0)
+    """
 
     def basis(self, X):
         return X[:, :0]
 
 
 class Constant(Mean):
-    """m(x) = β."""
+    """m(x) = β.
+
+    Parameters
+    ----------
+    coefficients, marginalize
+        As in :class:`Mean`; one coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[0.0], [1.0]]), np.array([4.0, 6.0])
+    >>> Constant().initialised(X, y)  # where the search starts
+    Constant(coefficients=[5.])
+    >>> from errorband import GPRegressor
+    >>> model = GPRegressor(mean=Constant(marginalize=True), optimizer=None).fit(X, y)
+    >>> model.predict([[100.0]]).round(6)  # far from the data, what they are on average
+    array([5.])
+    """
 
     def basis(self, X):
         return jnp.ones((X.shape[0], 1))
 
 
 class Linear(Mean):
-    """m(x) = β₀ + β₁x₁ + … + β_D x_D."""
+    """m(x) = β₀ + β₁x₁ + … + β_D x_D.
+
+    Parameters
+    ----------
+    coefficients, marginalize
+        As in :class:`Mean`; D + 1 coefficients, the constant first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> Linear().initialised(X, 1.0 + 2.0 * X[:, 0])  # where the search starts
+    Linear(coefficients=[1., 2.])
+    """
 
     def basis(self, X):
         return jnp.concatenate([jnp.ones((X.shape[0], 1)), X], axis=1)

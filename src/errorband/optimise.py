@@ -83,6 +83,13 @@ class LBFGS:
         Stop when no entry of the gradient is larger.
     max_seconds : float or None
         Stop after this time with the best point so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = LBFGS(max_iter=50).maximise(lambda x: (-float(x @ x), -2.0 * x), np.array([3.0]))
+    >>> found.theta.round(3) + 0.0, found.converged
+    (array([0.]), True)
     """
 
     max_iter: int = 200

@@ -69,7 +69,29 @@ def _tables() -> dict[str, dict[str, type]]:
 def save(estimator: Any, path: str | os.PathLike, *, table: dict[str, Any] | None = None) -> None:
     """Write a fitted estimator to a file; an interrupted write leaves what was there before.
 
-    ``table`` is a JSON document that goes with it, for :func:`load_with_table`.
+    Parameters
+    ----------
+    estimator : GPRegressor or GPClassifier
+        Fitted; ``estimator.save(path)`` says the same.
+    path : str or path
+        Where to; what is there is replaced, once the new file is complete.
+    table : dict, optional
+        A JSON document that goes with it, for :func:`load_with_table`.
+
+    Raises
+    ------
+    ModelFileError
+        If the estimator is not fitted, or holds something that is in no registry.
+
+    Examples
+    --------
+    >>> import tempfile, zipfile
+    >>> from errorband import GPRegressor
+    >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.eb")
+    ...     zipfile.ZipFile(f"{folder}/model.eb").namelist()[:2]
+    ['model.json', 'model.sha256']
     """
     if not hasattr(estimator, "log_evidence_"):
         raise ModelFileError(f"Fit the {type(estimator).__name__} before saving it.")
@@ -170,10 +192,33 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
 def load(path: str | os.PathLike) -> Any:
     """Read a fitted estimator from a file written by ``save``. Nothing in the file is executed.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator : GPRegressor or GPClassifier
+        As it was when saved: its predictions are the same, to the last bit.
+
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     ModelFileError
         If the file is truncated, altered, of another kind or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import errorband
+    >>> model = errorband.GPRegressor(optimizer=None).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.eb")
+    ...     again = errorband.load(f"{folder}/model.eb")
+    >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
+    True
     """
     return load_with_table(path)[0]
 

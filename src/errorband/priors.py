@@ -31,7 +31,22 @@ class Prior:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class LogNormal(Prior):
-    """log value ~ N(location, scale²)."""
+    """log value ~ N(location, scale²).
+
+    Parameters
+    ----------
+    location : float
+        Logarithm of the median.
+    scale : float
+        Standard deviation of the logarithm.
+
+    Examples
+    --------
+    >>> from errorband import Parameter
+    >>> from errorband.kernels import SquaredExponential
+    >>> SquaredExponential(lengthscale=Parameter(1.0, prior=LogNormal(0.0, 1.0)))
+    SquaredExponential(lengthscale=1 ~ LogNormal(location=0, scale=1))
+    """
 
     location: float
     scale: float
@@ -46,7 +61,21 @@ class LogNormal(Prior):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Gamma(Prior):
-    """Density ∝ value^(shape−1) exp(−rate·value)."""
+    """Density ∝ value^(shape−1) exp(−rate·value).
+
+    Parameters
+    ----------
+    shape : float
+        The mean is shape/rate, the relative variance 1/shape.
+    rate : float
+        Inverse of the scale.
+
+    Examples
+    --------
+    >>> prior = Gamma(shape=2.0, rate=1.0)
+    >>> round(float(prior.log_density(1.0)), 4)  # log(1 · e⁻¹)
+    -1.0
+    """
 
     shape: float
     rate: float
@@ -61,7 +90,21 @@ class Gamma(Prior):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class InverseGamma(Prior):
-    """1/value ~ Gamma(shape, rate=scale): keeps length-scales away from zero."""
+    """1/value ~ Gamma(shape, rate=scale): keeps length-scales away from zero.
+
+    Parameters
+    ----------
+    shape : float
+        The larger, the narrower.
+    scale : float
+        The mode is scale/(shape + 1).
+
+    Examples
+    --------
+    >>> prior = InverseGamma(shape=3.0, scale=4.0)
+    >>> bool(prior.log_density(1.0) > prior.log_density(0.9)), bool(prior.log_density(1.0) > prior.log_density(1.1))
+    (True, True)
+    """
 
     shape: float
     scale: float
@@ -76,7 +119,19 @@ class InverseGamma(Prior):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class HalfNormal(Prior):
-    """|N(0, scale²)|."""
+    """|N(0, scale²)|.
+
+    Parameters
+    ----------
+    scale : float
+        Values beyond two or three of it are unlikely.
+
+    Examples
+    --------
+    >>> prior = HalfNormal(scale=1.0)
+    >>> round(float(prior.log_density(0.0)), 4)  # log √(2/π)
+    -0.2258
+    """
 
     scale: float
 
@@ -89,7 +144,22 @@ class HalfNormal(Prior):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Normal(Prior):
-    """N(location, scale²)."""
+    """N(location, scale²).
+
+    Parameters
+    ----------
+    location : float
+        Mean.
+    scale : float
+        Standard deviation.
+
+    Examples
+    --------
+    >>> from errorband import Parameter
+    >>> from errorband.likelihoods import Bernoulli
+    >>> Bernoulli(bias=Parameter(0.0, prior=Normal(0.0, 2.0)))
+    Bernoulli(bias=0 ~ Normal(location=0, scale=2))
+    """
 
     location: float
     scale: float

@@ -58,7 +58,7 @@ def test_figure_3_4_of_rasmussen_and_williams():
 
 
 def test_step_with_latent_noise_is_the_probit():
-    """C10: noise of variance 1 on the latent value, then a threshold."""
+    """Noise of variance 1 on the latent value, then a threshold (Rasmussen & Williams 2006, exercise 3.10.1)."""
     step, probit = RobustThreshold(1e-300), Bernoulli()
     for y in (-1.0, 1.0):
         for mean in (-7.0, -0.3, 2.0):

@@ -46,7 +46,7 @@ def test_full_rank_equals_dense(sign):
 
 
 def test_gaussian_sites_give_the_sparse_regression_formulas():
-    """Against the formulas of inter-domain regression (§2.5) in their own arrangement."""
+    """Against the formulas of inter-domain regression in their own arrangement (Lázaro-Gredilla 2010, app. D.4)."""
     rng = np.random.default_rng(1)
     n, m, s2 = 30, 6, 0.05
     V = rng.normal(size=(m, n)) / np.sqrt(m)
@@ -77,7 +77,7 @@ def test_gaussian_sites_give_the_sparse_regression_formulas():
 
 
 def test_updates_move_weight_space_models():
-    """With d = 0 the mean lives in γ alone; a factor d in its update would freeze it (§2.7)."""
+    """With d = 0 the mean lives in γ alone; a factor d in its update would freeze it."""
     structure = LowRank(jnp.zeros((1, 3)), jnp.ones((1, 3, 1)))
 
     @jax.jit

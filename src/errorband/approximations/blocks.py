@@ -18,7 +18,7 @@ class PITC(Inducing):
 
     Parameters
     ----------
-    n_inducing, inducing_inputs, optimize_inputs, init
+    n_inducing, inducing_inputs, optimize_inputs, init, budget
         As in :class:`FITC`.
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.

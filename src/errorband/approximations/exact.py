@@ -10,7 +10,16 @@ BLOCK = 2**18  # entries of K recomputed at once for its derivatives: they fit t
 
 
 class Exact(Approximation):
-    """Keep the whole N × N covariance: O(N³) time and O(N²) memory."""
+    """Keep the whole N × N covariance: O(N³) time and O(N²) memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband.kernels import SquaredExponential
+    >>> X = np.array([[0.0], [1.0]])
+    >>> Exact().structure(SquaredExponential(1.0, 2.0), X, n_latents=1).diagonal()[:, 0].tolist()
+    [2.0, 2.0]
+    """
 
     def structure(self, kernel, X, n_latents):
         return Dense(for_each_latent(kernel.gram(X, X), n_latents))

@@ -257,8 +257,8 @@ class PowerEP(Inducing):
 
     Parameters
     ----------
-    n_inducing : int
-        As in :class:`FITC`, like what follows ``power``.
+    n_inducing, inducing_inputs, optimize_inputs, init, budget
+        As in :class:`FITC`; ``power`` comes second.
     power : float in [0, 1]
         Share of what the inducing points leave out that counts as noise; about 0.5 often predicts best.
 

@@ -53,7 +53,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         rest; the joint model of several classes then is the softmax. Objects: ``Bernoulli("probit", bias=...,
         label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
     approximation : "auto", "exact" or Approximation
-        How the prior covariance is kept.
+        How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
+        :mod:`errorband.approximations`. "auto": whole up to 2000 rows, else ``FITC()``.
     inference : "auto", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
         which it was.
@@ -67,7 +68,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     normalize : bool
         Standardise the inputs first. The hyperparameters are then those of standardised inputs.
     random_state : int, RandomState or None
-        Seed of the restarts.
+        Seed of all that is drawn: restarts, where inducing inputs start, rows held out to choose the number of inducing
+        inputs, the rows of ``SubsetOfData`` and those ``IVM`` begins with.
     verbose : int
         1 shows progress on a terminal.
 
@@ -94,7 +96,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     fit_result_ : FitResult, list of FitResult or None
         How the search went.
     inference_status_ : Status
-        Whether the inference rule converged.
+        Whether the inference rule converged, after how many sweeps, and a sentence about it.
+    posterior_ : Posterior
+        What predictions are made from; with one model per class see ``estimators_``.
+    jitter_ : float
+        What had to be added to the covariance's diagonal; 0 almost always.
+    scaling_ : Scaling
+        How inputs become what the model sees: ``x_shift`` and ``x_scale``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

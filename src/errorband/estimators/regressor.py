@@ -50,7 +50,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         Standardise inputs and targets first. The hyperparameters are then those of standardised data; predictions,
         ``noise_variance`` given to ``fit`` and ``log_evidence_`` are in the units of the data.
     random_state : int, RandomState or None
-        Seed of the restarts, and of the places where inducing inputs start.
+        Seed of all that is drawn: restarts, where inducing inputs and blocks start, rows held out to choose the number
+        of inducing inputs, the rows of ``SubsetOfData`` and those ``IVM`` begins with.
     verbose : int
         1 shows progress on a terminal.
 
@@ -60,6 +61,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         The fitted parts, with plain values.
     approximation_reason_ : str
         Why this approximation.
+    inference_status_ : Status
+        Whether the inference rule converged, after how many sweeps, and a sentence about it.
+    posterior_ : Posterior
+        What predictions are made from; its inputs and results are in the units the model sees.
+    scaling_ : Scaling
+        How data become what the model sees: ``x_shift``, ``x_scale``, ``y_shift`` and ``y_scale``; shifts of zero and
+        scales of one with ``normalize=False``.
     active_rows_ : array
         Positions of the rows learned from; only with ``SubsetOfData`` and ``IVM``.
     inducing_sweep_ : InducingSweep
@@ -72,6 +80,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How the search went.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
+    outlier_probability_ : array (n,)
+        Probability of each training row to be an outlier; only with ``OutlierMixture``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -185,15 +195,76 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return predictive.mean, predictive.std
 
     def predictive(self, X: Any, latent: bool = False) -> Predictive:
-        """Predictive distribution at each input: mean, std, quantile, interval, cdf, log_density, sample."""
+        """Predictive distribution at each input: mean, std, quantile, interval, cdf, log_density, sample.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        latent : bool
+            Describe the function itself instead of noisy targets.
+
+        Returns
+        -------
+        predictive : Predictive
+            In the units of the data.
+
+        Examples
+        --------
+        >>> from errorband import GPRegressor
+        >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> there = model.predictive([[0.5], [10.0]])
+        >>> bool(there.std[0] < there.std[1])  # far from the data less is known
+        True
+        >>> there.cdf(there.mean)
+        array([0.5, 0.5])
+        """
         return self._predictive(self._inputs(X), latent).rescaled(self.scaling_.y_scale, self.scaling_.y_shift)
 
     def predict_interval(self, X: Any, level: float = 0.95, latent: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper end of the central interval of each target."""
+        """Lower and upper end of the central interval of each target.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        level : float
+            Probability of the interval, between 0 and 1.
+        latent : bool
+            Describe the function itself instead of noisy targets.
+
+        Returns
+        -------
+        lower, upper : arrays (n,)
+
+        Examples
+        --------
+        >>> from errorband import GPRegressor
+        >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> lower, upper = model.predict_interval([[0.5]], level=0.9)
+        >>> inner = model.predict_interval([[0.5]], level=0.9, latent=True)
+        >>> bool(lower < inner[0] < model.predict([[0.5]]) < inner[1] < upper)
+        True
+        """
         return self.predictive(X, latent).interval(level)
 
     def predict_quantiles(self, X: Any, q: Any, latent: bool = False) -> np.ndarray:
-        """Quantiles of each target: (n,) for a number, (n, len(q)) for a sequence."""
+        """Quantiles of each target: (n,) for a number, (n, len(q)) for a sequence.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        q : float or sequence of float
+            Probabilities, between 0 and 1.
+        latent : bool
+            Describe the function itself instead of noisy targets.
+
+        Examples
+        --------
+        >>> from errorband import GPRegressor
+        >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> low, median, high = model.predict_quantiles([[0.5]], [0.1, 0.5, 0.9])[0]
+        >>> bool(low < median < high), bool(abs(median - model.predict([[0.5]])[0]) < 1e-12)
+        (True, True)
+        """
         return self.predictive(X, latent).quantile(q)
 
     def _predictive(self, scaled: np.ndarray, latent: bool) -> Predictive:
@@ -219,12 +290,57 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     # ------------------------------------------------------------------ drawing functions
     def sample_posterior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
-        """Draw functions from the posterior at the inputs X: (n_samples, n). ``latent=False`` adds noise."""
+        """Draw functions from the posterior at the inputs X.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        n_samples : int
+            How many functions.
+        random_state : int, Generator or None
+            Seed.
+        latent : bool
+            False adds noise to the values.
+
+        Returns
+        -------
+        draws : array (n_samples, n)
+            A function in each row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from errorband import GPRegressor
+        >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> draws = model.sample_posterior([[0.9], [1.0], [1.1]], n_samples=200, random_state=0)
+        >>> draws.shape
+        (200, 3)
+        >>> bool(np.corrcoef(draws.T)[0, 1] > 0.9)  # neighbours go together
+        True
+        """
         mean, cov = self._joint(self._inputs(X))
         return self._draw(mean, cov, n_samples, random_state, latent)
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
-        """Draw functions from the fitted prior at the inputs X: (n_samples, n). ``latent=False`` adds noise."""
+        """Draw functions from the fitted prior at the inputs X.
+
+        Parameters
+        ----------
+        X, n_samples, random_state, latent
+            As in :meth:`sample_posterior`.
+
+        Returns
+        -------
+        draws : array (n_samples, n)
+            A function in each row.
+
+        Examples
+        --------
+        >>> from errorband import GPRegressor
+        >>> model = GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+        >>> model.sample_prior([[0.0], [5.0]], n_samples=3, random_state=0).shape
+        (3, 2)
+        """
         scaled = self._inputs(X)
         with double_precision():
             mean = np.asarray(self.mean_.evaluate(scaled))

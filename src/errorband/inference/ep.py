@@ -23,11 +23,24 @@ from errorband.structures.sites import block_matmul, block_solve, block_times, s
 
 
 class EP(SiteInference):
-    """Expectation propagation on any structure, with any number of latents per datum (documents: §2.0, C23–C25, I5–I8).
+    """Expectation propagation on any structure, with any number of latents per datum (Minka 2001).
 
-    For each datum the site is divided out of the marginal N(h, A) to give the cavity N(c, C); the moments of cavity ×
-    likelihood follow from the derivatives α = ∂ log Z/∂c, ν = −∂² log Z/∂c²; and the site is set so that the posterior
-    has them: Π = ν(I − Cν)⁻¹, b = α + Π(c + Cα). With inducing points whose sites are functions of u alone
+    For each datum the site (b, Π) is divided out of the marginal N(h, A); the moments of cavity × likelihood follow
+    from derivatives of its integral Z; and the site is set so that the marginal has them. With t the ``power``, m
+    the prior mean, and g and W those of :class:`~errorband.structures.base.Conditioned`:
+
+        cavity         C = A(I − tΠA)⁻¹,   c = h + C(tΠh − tb)                                                (1)
+        integral       Z = ∫ p(y | m + f)ᵗ N(f; c, C) df,   α = ∂ log Z/∂c,   ν = −∂² log Z/∂c²               (2)
+        moments        h' = c + Cα,   A' = C − CνC                                                            (3)
+        site           tΠ' = ν(I − Cν)⁻¹,   tb' = α + tΠ'(c + Cα)                                             (4)
+        posterior      A ← A − aᵀ(I + ΔAₙ)⁻¹Δa,   a the rows n of A, Δ = Π' − Π                               (5)
+        evidence       log ∫ prior · sites + (1/t) Σₙ [log Zₙ + Φ(cₙ, Cₙ) − Φ(hₙ, Aₙ)],
+                       Φ(h, A) = ½hᵀA⁻¹h + ½log|A|                                                            (6)
+        derivatives    ½gᵀ(∂K)g − ½tr(W ∂K) + gᵀ∂m + (1/t) Σₙ ∂ log Zₙ, cavities held                         (7)
+
+    These are eqs. 3.56–3.59, 3.70 and 3.65 of Rasmussen & Williams (2006), for any likelihood and several latents, and
+    eqs. 1.11–1.17 of Naish-Guzman (*Sparse and robust kernel methods*, 2007), whose 1.11 has the product ΠA the wrong
+    way round. With inducing points whose sites are functions of u alone
     (:class:`~errorband.approximations.PowerEP`), Z is taken at covariance C + r, r being what the points leave out.
 
     Parameters
@@ -50,6 +63,15 @@ class EP(SiteInference):
         Share of the old site that is kept, to begin with.
     seed : int
         Of the sequential order.
+
+    Examples
+    --------
+    >>> from errorband import GPClassifier
+    >>> from errorband.kernels import SquaredExponential
+    >>> kernel = SquaredExponential(1.0, 4.0)
+    >>> model = GPClassifier(kernel, inference=EP(), optimizer=None, normalize=False).fit([[0.0], [100.0]], [0, 1])
+    >>> round(model.log_evidence_, 4)  # 2 log ½: the labels know nothing of each other, and EP of one label is exact
+    -1.3863
     """
 
     mode: str = eqx.field(default="auto", static=True)
@@ -83,7 +105,7 @@ class EP(SiteInference):
         return self.finish(prior, data, sites, sweeps)
 
     def finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
-        """Evidence and derivatives at given sites (§2.0(6), (7))."""
+        """Evidence and derivatives at given sites: (6) and (7)."""
         now = self.look(prior, data, sites)
 
         def total(likelihood, residual):  # at fixed cavities
@@ -128,7 +150,7 @@ class EP(SiteInference):
         h, A = conditioned.marginals()
         cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
         new, log_z, residual = self._match(prior, data, h, A, cavity_mean, cavity_cov, sites)
-        # §2.0(6): log Z + Φ(cavity) − Φ(marginal) per datum, Φ(h, A) = ½hᵀA⁻¹h + ½log|A|.
+        # (6): log Z + Φ(cavity) − Φ(marginal) per datum.
         terms = masked(log_z + _phi_gained(h, A, sites, self.power, cavity_cov), data.mask)
         log_evidence = conditioned.log_partition + jnp.sum(terms) / self.power
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
@@ -139,10 +161,10 @@ class EP(SiteInference):
         """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
         log_tilted = self.log_tilted(prior.likelihood, prior.residual, data)
         log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + cavity_mean, cavity_cov)
-        mean = cavity_mean + block_times(cavity_cov, alpha)  # §2.0(3)
+        mean = cavity_mean + block_times(cavity_cov, alpha)  # (3)
         cov = cavity_cov - block_matmul(block_matmul(cavity_cov, nu), cavity_cov)
         L = h.shape[1]
-        precision = symmetrise(block_solve(jnp.eye(L) - block_matmul(nu, cavity_cov), nu))  # §2.0(4)
+        precision = symmetrise(block_solve(jnp.eye(L) - block_matmul(nu, cavity_cov), nu))  # (4)
         shift = alpha + block_times(precision, mean)
         new = Sites(masked(shift, data.mask) / self.power, masked(precision, data.mask) / self.power)
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A, axis1=1, axis2=2), 1e-300))
@@ -229,7 +251,7 @@ class _Look(eqx.Module):
 
 
 def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
-    """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data (§2.0(2)).
+    """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data: (2) of :class:`EP`.
 
     Each datum's log Z depends on its own mean only, so one derivative of the sum along each latent gives all.
     """
@@ -246,7 +268,7 @@ def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, 
 
 
 def phi(h: Any, A: Any) -> Any:
-    """½hᵀA⁻¹h + ½log|A| per datum."""
+    """Φ(h, A) = ½hᵀA⁻¹h + ½log|A| per datum, of (6) of :class:`EP`."""
     quadratic = jnp.sum(h * block_solve(A, h[..., None])[..., 0], axis=-1)
     log_det = jnp.log(A[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(A)[1]
     return 0.5 * (quadratic + log_det)

@@ -18,15 +18,28 @@ from errorband.predictive import GaussianPredictive
 
 
 class Exact(Inference):
-    """The Gaussian likelihood is its own site: Π = 1/σ², b = y/σ² (documents: §2.4 of the lectures, S18, I09, I10).
+    """The Gaussian likelihood is its own site: Π = 1/σ², b = y/σ² (Rasmussen & Williams 2006, §2.2).
 
-    With A = K + Σ, Σ the noise, and r = y − m(X):
+    With A = K + Σ, Σ the noise, and r = y − m(X) (eq. 2.30 there):
 
         log p(y) = −½ rᵀA⁻¹r − ½ log|A| − (n/2) log 2π,    ∂ log p/∂A = ½(ααᵀ − A⁻¹),  α = A⁻¹r.
 
     One Cholesky factorisation and one inverse from it; derivatives in all hyperparameters follow from the last matrix.
     Coefficients β of the mean integrated out under a flat prior replace A⁻¹ by P = A⁻¹ − A⁻¹H(HᵀA⁻¹H)⁻¹HᵀA⁻¹ in both,
-    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; Rasmussen & Williams eq. 2.45).
+    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; eq. 2.45).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import multivariate_normal
+    >>> from errorband import GPRegressor
+    >>> from errorband.kernels import SquaredExponential
+    >>> from errorband.likelihoods import Gaussian
+    >>> X, y, kernel = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 0.5]), SquaredExponential(1.0, 1.0)
+    >>> settings = dict(likelihood=Gaussian(0.1), optimizer=None, normalize=False)
+    >>> model = GPRegressor(kernel, inference=Exact(), **settings).fit(X, y)
+    >>> bool(np.isclose(model.log_evidence_, multivariate_normal(cov=kernel(X) + 0.1 * np.eye(3)).logpdf(y)))
+    True
     """
 
     def applies(self, model: Model) -> bool:

@@ -15,7 +15,23 @@ from errorband.predictive import GaussianPredictive
 
 
 class SparseNystrom(Sparse):
-    """Evidence and derivatives of :class:`Sparse` with nothing on the diagonal; predictions with the kernel itself."""
+    """Evidence and derivatives of :class:`Sparse` with nothing on the diagonal; predictions with the kernel itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> from errorband.approximations import DTC
+    >>> from errorband.kernels import SquaredExponential
+    >>> from errorband.likelihoods import Gaussian
+    >>> X, y, kernel = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 0.5]), SquaredExponential(1.0, 1.0)
+    >>> settings = dict(likelihood=Gaussian(0.1), optimizer=None, normalize=False)
+    >>> dtc = GPRegressor(kernel, approximation=DTC(inducing_inputs=[[0.0], [2.0]]), **settings).fit(X, y)
+    >>> few = Nystrom(inducing_inputs=[[0.0], [2.0]])
+    >>> model = GPRegressor(kernel, approximation=few, inference=SparseNystrom(), **settings).fit(X, y)
+    >>> bool(np.isclose(model.log_evidence_, dtc.log_evidence_)), bool(np.isclose(model.predict(X), dtc.predict(X))[1])
+    (True, False)
+    """
 
     partners: ClassVar[str] = "Nystrom"
 

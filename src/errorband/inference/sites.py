@@ -2,7 +2,7 @@
 
 Each rule gives ``run``, which is traced: from the prior at the data to sites, log evidence and derivatives. At the
 fixed point of EP and KL the sites may be held constant, and the derivative in the prior covariance is the same
-expression for both, ½(ggᵀ − W) (§2.0(7) of the notes on sparse and robust models).
+expression for both, ½(ggᵀ − W): (7) of :class:`~errorband.inference.EP`.
 """
 
 import abc
@@ -151,7 +151,7 @@ class SiteInference(Inference):
     def cavities(
         self, prior: PriorAtData, data: Any, basis: np.ndarray, state: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean (n, L) and covariance of each datum without its own site (§2.0(1))."""
+        """Latent mean (n, L) and covariance of each datum without its own site: (1) of EP."""
         sites = self.evaluate(prior, data, basis).state if state is None else state
         mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
         if not np.all(safe):
@@ -181,9 +181,9 @@ def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any, Any]:
 
 
 def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
-    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one (§2.0(1)).
+    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one.
 
-    Where it is not, the marginal stands in, so that the numbers stay finite.
+    (1) of :class:`~errorband.inference.EP`. Where it is none, the marginal stands in, so that the numbers stay finite.
     """
     L = h.shape[1]
     precision, shift = power * sites.precision, power * sites.shift

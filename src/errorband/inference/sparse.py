@@ -50,6 +50,20 @@ class Sparse(Inference):
 
     and V̄ᵀV = γγᵀ − I + B⁻¹ + b(1 − α)(B − I) − 2αVᵀS̄V needs no product over the data unless α > 0. The first pass makes
     B; the second makes (3), a chunk of rows at a time, and pulls it back through the kernel. Memory is O(chunk·M + M²).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> from errorband.approximations import FITC
+    >>> from errorband.kernels import SquaredExponential
+    >>> from errorband.likelihoods import Gaussian
+    >>> X, y, kernel = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 0.5]), SquaredExponential(1.0, 1.0)
+    >>> settings = dict(likelihood=Gaussian(0.1), optimizer=None, normalize=False)
+    >>> exact = GPRegressor(kernel, **settings).fit(X, y)
+    >>> sparse = GPRegressor(kernel, approximation=FITC(inducing_inputs=X), inference=Sparse(), **settings).fit(X, y)
+    >>> bool(np.isclose(sparse.log_evidence_, exact.log_evidence_, rtol=1e-6))  # with an inducing input at each row
+    True
     """
 
     reads_rows: ClassVar[bool] = True

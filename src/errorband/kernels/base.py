@@ -176,7 +176,24 @@ def _gram_diag(kernel, X):
 
 # ------------------------------------------------------------------------------------------------- combinations
 class Sum(Kernel):
-    """k(x, z) = left + right: the covariance of a sum of two independent functions."""
+    """k(x, z) = left + right: the covariance of a sum of two independent functions.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The terms; ``left + right`` says the same.
+    active_dims : sequence of int or str, optional
+        Inputs both look at; their own ``active_dims`` then count among these.
+
+    Examples
+    --------
+    >>> from errorband.kernels import Constant, Linear
+    >>> k = Linear(2.0) + Constant(0.5)  # a line with an intercept
+    >>> k
+    Linear(variance=2) + Constant(variance=0.5)
+    >>> k([[1.0]], [[3.0]])
+    array([[6.5]])
+    """
 
     left: Kernel
     right: Kernel
@@ -192,7 +209,23 @@ class Sum(Kernel):
 
 
 class Product(Kernel):
-    """k(x, z) = left · right: both must agree that x and z are alike."""
+    """k(x, z) = left · right: both must agree that x and z are alike.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The factors; ``left * right`` says the same. Where both have a variance, the left one starts at that of the
+        targets and the right one at 1.
+    active_dims : sequence of int or str, optional
+        Inputs both look at; their own ``active_dims`` then count among these.
+
+    Examples
+    --------
+    >>> from errorband.kernels import Periodic, SquaredExponential
+    >>> k = Periodic(1.0, 1.0, period=1.0) * SquaredExponential(10.0, 1.0)  # a season that changes slowly
+    >>> k([[0.0]], [[0.5], [1.0], [10.0]]).round(3)
+    array([[0.135, 0.995, 0.607]])
+    """
 
     left: Kernel
     right: Kernel
@@ -214,7 +247,26 @@ class Product(Kernel):
 
 
 class Scaled(Kernel):
-    """A kernel times a given positive number (not learned: kernels have a variance of their own for that)."""
+    """A kernel times a given positive number (not learned: kernels have a variance of their own for that).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What is scaled.
+    factor : float
+        By what, more than zero; ``factor * kernel`` says the same.
+    active_dims : sequence of int or str, optional
+        Inputs the kernel looks at; its own ``active_dims`` then count among these.
+
+    Examples
+    --------
+    >>> from errorband.kernels import SquaredExponential
+    >>> k = 2.5 * SquaredExponential(1.0, 1.0)
+    >>> k
+    2.5 * SquaredExponential(lengthscale=1, variance=1)
+    >>> k.diag([[0.0]])
+    array([2.5])
+    """
 
     kernel: Kernel
     factor: float = eqx.field(static=True)
@@ -282,7 +334,7 @@ def by_rows(pair: Any, X: Any, Z: Any, rows: int = 64) -> Any:
 
 
 def half_range(X: np.ndarray) -> np.ndarray:
-    """Half the range of each input, 1 for a constant one: the documents' starting length-scale."""
+    """Half the range of each input, 1 for a constant one: where length-scales start (as in Lázaro-Gredilla 2010)."""
     width = 0.5 * np.ptp(X, axis=0)
     return np.where(width > 0, width, 1.0)
 

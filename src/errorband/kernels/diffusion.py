@@ -11,10 +11,11 @@ from errorband.parameters import POSITIVE, hyperparameter
 
 
 class Diffusion(Kernel):
-    """k = variance · [exp(time · L)]_ij on the nodes of a graph (documents: S13; Kondor & Lafferty 2002).
+    """k = variance · [exp(time · L)]_ij on the nodes of a graph (Kondor & Lafferty 2002).
 
-    L = C − diag(Σ_j C_ij) is the negative graph Laplacian of the connectivity C; ``time`` is the product tσ of the
-    lectures. The input is one column of node numbers 0 … m−1. It is never standardised.
+    L = C − diag(Σ_j C_ij) is the negative graph Laplacian of the connectivity C. Of a random walk on the graph that
+    leaves a node along each edge at the rate σ, ``time`` is tσ (Smola, *Bayesian Kernel Methods*, 2002). The input is
+    one column of node numbers 0 … m−1. It is never standardised.
 
     Parameters
     ----------

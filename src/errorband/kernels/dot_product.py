@@ -13,6 +13,13 @@ from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
 class Constant(Kernel):
     """k = variance: an unknown offset, the same everywhere (a bias).
 
+    Parameters
+    ----------
+    variance : float or None
+        Prior variance of the offset. None starts at the variance of the targets.
+    active_dims : sequence of int or str, optional
+        Of no consequence here: all inputs are alike.
+
     Examples
     --------
     >>> Constant(0.5)([[0.0], [3.0]])
@@ -33,7 +40,7 @@ class Constant(Kernel):
 
 
 class Linear(Kernel):
-    """k = Σ variance_d x_d z_d: Bayesian linear regression (documents: K4, S09, C31).
+    """k = Σ variance_d x_d z_d: Bayesian linear regression (Rasmussen & Williams 2006, §4.2).
 
     Add :class:`Constant` for the intercept.
 
@@ -63,9 +70,20 @@ class Linear(Kernel):
 
 
 class Polynomial(Kernel):
-    """k = variance · (x·z/D + offset)^degree, degree a positive integer (documents: K4, S11).
+    """k = variance · (x·z/D + offset)^degree, degree a positive integer (Rasmussen & Williams 2006, §4.2).
 
     The inner product is averaged over the inputs so that one starting value suits any number of them.
+
+    Parameters
+    ----------
+    variance : float or None
+        Overall scale. None starts where the average prior variance is the variance of the targets.
+    offset : float or None
+        Zero or more: the weight of lower powers; with 0 there is only the highest. None starts at 1.
+    degree : int
+        Highest power, one or more.
+    active_dims : sequence of int or str, optional
+        Inputs the kernel looks at.
 
     Examples
     --------
@@ -93,7 +111,7 @@ class Polynomial(Kernel):
 
 
 class ArcSine(Kernel):
-    """The infinite network of erf units (documents: K5, S04; Williams 1997).
+    """The infinite network of erf units (Williams 1997).
 
     k = variance · (2/π) asin( 2x̃ᵀΛz̃ / √((1 + 2x̃ᵀΛx̃)(1 + 2z̃ᵀΛz̃)) ), x̃ = (1, x), Λ = diag(ℓ0⁻², ℓ1⁻², …).
     Not stationary: centre the inputs (``normalize=True`` does).

@@ -14,7 +14,7 @@ from errorband.parameters import POSITIVE, hyperparameter
 
 
 class HalfSpace(Kernel):
-    """k = variance · (1 − 2 P(a random half-space separates x from z)) (documents: K10, K11, §2.9 corrected).
+    """k = variance · (1 − 2 P(a random half-space separates x from z)) (Naish-Guzman 2007, appendix D).
 
     The half-space is given by the foot r of the perpendicular from the origin, uniform in the ball of radius R. It
     separates x from the origin iff r lies in the ball with *diameter* Ox, so that
@@ -23,7 +23,8 @@ class HalfSpace(Kernel):
 
     V(r) the volume of a ball and V_∩ that of the intersection of the two balls: two caps, for any number of inputs D.
     Needs ‖x‖ ≤ R; inputs beyond are moved to the sphere. Since P shrinks like (‖x‖/2R)^D, the kernel is nearly constant
-    when D is large.
+    when D is large. (*Sparse and robust kernel methods* prints the formula with ‖x‖ in place of ‖x‖/2 for a radius, and
+    with r in a cube.)
 
     Parameters
     ----------

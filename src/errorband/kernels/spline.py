@@ -11,10 +11,11 @@ from errorband.kernels.stationary import Stationary
 
 
 class BSpline(Stationary):
-    """k = variance · ∏_d B_p((x_d − z_d)/ℓ_d)/B_p(0), B_p the centred B-spline of odd degree p = 2n+1 (documents: S11).
+    """k = variance · ∏_d B_p((x_d − z_d)/ℓ_d)/B_p(0), B_p the centred B-spline of odd degree p = 2n + 1.
 
     B_p is the density of the sum of p + 1 uniform variables on [−½, ½]; odd degrees have a non-negative Fourier
-    transform, sinc^(p+1). Inputs further apart than (p + 1)/2 length-scales are uncorrelated exactly.
+    transform, sinc^(p+1). Inputs further apart than (p + 1)/2 length-scales are uncorrelated exactly. (Smola, *Bayesian
+    Kernel Methods*, 2002.)
 
     Parameters
     ----------

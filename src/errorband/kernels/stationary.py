@@ -71,9 +71,14 @@ class Stationary(Kernel):
 
 
 class SquaredExponential(Stationary):
-    """k = variance · exp(−½ r²): infinitely smooth functions (documents: K1, K2, S02, I08).
+    """k = variance · exp(−½ r²): infinitely smooth functions (Rasmussen & Williams 2006, §4.2).
 
     Continuous diffusion on R^D from a point source is this kernel, see :func:`heat`.
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
 
     Examples
     --------
@@ -90,7 +95,7 @@ class SquaredExponential(Stationary):
 
 
 class Matern(Stationary):
-    """Matérn covariance of smoothness ν = ½, 3/2 or 5/2 (documents: K3).
+    """Matérn covariance of smoothness ν = ½, 3/2 or 5/2 (Rasmussen & Williams 2006, §4.2).
 
     With s = √(2ν)·r: e^−s, (1 + s)e^−s, (1 + s + s²/3)e^−s. ν = ½ is the Ornstein–Uhlenbeck process.
 
@@ -127,6 +132,15 @@ class Matern(Stationary):
 class RationalQuadratic(Stationary):
     """k = variance · (1 + r²/2α)^−α: a mixture of squared exponentials of many length-scales.
 
+    exp(−½ r²τ) averaged over τ ~ Gamma(α, α) (Rasmussen & Williams 2006, §4.2).
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
+    alpha : float or None
+        α > 0: how unlike the length-scales are; towards infinity it is the squared exponential. None starts at 1.
+
     Examples
     --------
     >>> RationalQuadratic(1.0, 1.0, alpha=0.5)([[0.0]], [[1.0]]).round(4)
@@ -148,9 +162,16 @@ class RationalQuadratic(Stationary):
 
 
 class PoweredExponential(Stationary):
-    """k = variance · exp(−r^power), 0 < power ≤ 2 (documents: I07).
+    """k = variance · exp(−r^power), 0 < power ≤ 2 (the γ-exponential of Rasmussen & Williams 2006, §4.2).
 
     ``power=2`` is a squared exponential of length-scale ℓ/√2; above 2 it is no covariance.
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
+    power : float or None
+        Exponent, in (0, 2]: the smaller, the rougher the functions. None starts at 1.5.
 
     Examples
     --------
@@ -181,7 +202,13 @@ class PoweredExponential(Stationary):
 class Laplacian(Stationary):
     """k = variance · exp(−Σ |x_d − z_d|/ℓ_d): a product of one-dimensional exponentials.
 
-    The radial form exp(−‖x − z‖/2σ) of the lectures is ``Matern(lengthscale=2σ, nu=0.5)``; on one input both agree.
+    The radial form exp(−‖x − z‖/2σ), also called Laplacian (Smola, *Bayesian Kernel Methods*, 2002), is
+    ``Matern(lengthscale=2σ, nu=0.5)``; on one input both agree.
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
 
     Examples
     --------
@@ -201,10 +228,17 @@ class Laplacian(Stationary):
 
 
 def heat(time: float, n_features: int = 1) -> SquaredExponential:
-    """Kernel of continuous diffusion: G_2t(x − z), with ∂_t p = Δp (lectures: diffusion on R^d, §2.3.3).
+    """Kernel of continuous diffusion: G_2t(x − z), with ∂_t p = Δp (Smola, *Bayesian Kernel Methods*, 2002).
 
     A special case of the squared exponential: exp(−‖x − z‖²/8t)/(8πt)^(D/2), that is ℓ² = 4t. Other differential
     operators give other stationary kernels: the logarithm of the spectral density is the operator.
+
+    Parameters
+    ----------
+    time : float
+        t > 0.
+    n_features : int
+        D, the number of inputs.
 
     Examples
     --------

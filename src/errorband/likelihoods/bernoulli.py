@@ -27,16 +27,18 @@ class Bernoulli(ClassLikelihood):
     Parameters
     ----------
     link : {"probit", "logit"}
-        s. Log-probabilities of mistakes fall like −f²/2 for the probit, like −|f| for the logit (C11 of the notes).
+        s. Log-probabilities of mistakes fall like −f²/2 for the probit, like −|f| for the logit (Rasmussen &
+        Williams 2006, fig. 3.3).
     bias : float, Parameter or None
-        Learned offset of the latent function, from this value (L3); None is none.
+        Learned offset of the latent function, from this value; None is none.
     label_noise : float, Parameter or None
-        η, the fraction of labels that are flipped (S23), learned from this value unless fixed by a Parameter; 0 is
-        none. With it the likelihood is no longer log-concave.
+        η, the fraction of labels that are flipped, learned from this value unless fixed by a Parameter; 0 is none. With
+        it the likelihood is no longer log-concave.
 
     Notes
     -----
-    Probit: ∫ Φ(y(f + b)) N(f; m, v) df = Φ(y(m + b)/√(1 + v)) (Rasmussen & Williams, eq. 3.82). Logit: quadrature.
+    Probit: ∫ Φ(y(f + b)) N(f; m, v) df = Φ(y(m + b)/√(1 + v)) (Rasmussen & Williams 2006, eq. 3.82). Logit:
+    quadrature.
 
     Examples
     --------
@@ -101,16 +103,22 @@ class Bernoulli(ClassLikelihood):
 
 
 class RobustThreshold(ClassLikelihood):
-    """Classes y = ±1 by the sign of f, wrong with probability ``error``: ε + (1 − 2ε)·[yf > 0] (I16 of the notes).
+    """Classes y = ±1 by the sign of f, wrong with probability ``error``: ε + (1 − 2ε)·[yf > 0].
 
     The logarithm is flat but for a step, so only rules that integrate (EP, variational) can use it. On a latent
-    function with Gaussian noise of variance 1 and ε = 0 it is the probit likelihood (C10; Rasmussen & Williams,
-    eq. 3.10).
+    function with Gaussian noise of variance 1 and ε = 0 it is the probit likelihood (Rasmussen & Williams 2006,
+    exercise 3.10.1).
 
     Parameters
     ----------
     error : float, Parameter or None
         ε, in (0, ½). None starts the search at 0.02.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RobustThreshold(0.1).class_probabilities(np.array([[1.0]]), np.array([[[1.0]]])).round(4)  # 0.1 + 0.8 Φ(1)
+    array([[0.2269, 0.7731]])
     """
 
     error: Any = hyperparameter(HALF, ndim=0)

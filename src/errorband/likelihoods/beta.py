@@ -19,6 +19,13 @@ class Beta(Likelihood):
     ----------
     precision : float, Parameter or None
         φ. None starts the search from the variance of the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> at_half = Beta(precision=9.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt
+    >>> at_half.mean.round(4), at_half.variance.round(4)  # ½ and ¼/(1 + 9)
+    (array([0.5]), array([0.025]))
     """
 
     precision: Any = hyperparameter(POSITIVE, ndim=0)

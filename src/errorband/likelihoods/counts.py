@@ -24,7 +24,15 @@ def log_link_moments(mean: np.ndarray, variance: np.ndarray, linear: float, squa
 
 
 class Poisson(Likelihood):
-    """Counts of mean e^f: p(y | f) = exp(yf − e^f)/y!."""
+    """Counts of mean e^f: p(y | f) = exp(yf − e^f)/y!.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = Poisson().predictive(np.array([[0.0]]), np.array([[[1.0]]]))  # f ~ N(0, 1)
+    >>> counts.mean.round(4), counts.variance.round(4)  # √e; √e + e(e − 1), more than a Poisson variable has
+    (array([1.6487]), array([6.3195]))
+    """
 
     log_concave: ClassVar[bool] = True
     support: ClassVar[str] = "count"
@@ -65,6 +73,13 @@ class NegativeBinomial(Likelihood):
     ----------
     dispersion : float, Parameter or None
         0 would be Poisson. None starts the search from the variance of the counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = np.log([[10.0]]), np.array([[[0.0]]])  # the rate is 10, without doubt
+    >>> NegativeBinomial(dispersion=0.5).predictive(*f).variance.round(4)  # 10 + 0.5 · 10²
+    array([60.])
     """
 
     dispersion: Any = hyperparameter(POSITIVE, ndim=0)
@@ -109,6 +124,13 @@ class Binomial(Likelihood):
     ----------
     n_trials : int
         Trials behind each count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> heads = Binomial(10).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt: a fair coin
+    >>> heads.mean.round(4), heads.variance.round(4)
+    (array([5.]), array([2.5]))
     """
 
     n_trials: int = eqx.field(static=True)

@@ -12,11 +12,10 @@ from errorband.special import LOG_2PI, log_exponential_tail
 
 
 class DoubleExponential(AdditiveNoise):
-    """p(y | f) = exp(−|y − f|/scale) / (2 scale): robust, and log-concave (L6, S36 of the notes).
+    """p(y | f) = exp(−|y − f|/scale) / (2 scale): robust, and log-concave (Naish-Guzman 2007, eq. 3.3).
 
-    The variance of the noise is 2 scale².
-    With r = y − m, the integral over N(f; m, v) is two normal tails, each in a form that neither over- nor underflows
-    (§2.9 of the notes on spectral models):
+    The variance of the noise is 2 scale². With r = y − m, the integral over N(f; m, v) is two normal tails, each in a
+    form that neither over- nor underflows (its moments: Kuss 2006; Lázaro-Gredilla 2010, §5.3.1):
 
         Z = (1/2b) [T(r) + T(−r)],    T(r) = ∫₀^∞ exp(−t/b) N(t; r, v) dt = exp(v/2b² − r/b) Φ(r/√v − √v/b).
 
@@ -26,6 +25,12 @@ class DoubleExponential(AdditiveNoise):
     ----------
     scale : float, Parameter or None
         b. None starts the search at half the spread of the bulk of the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> DoubleExponential(scale=0.5).predictive(np.array([[0.0]]), np.array([[[1.0]]])).variance  # 1 + 2 · 0.25
+    array([1.5])
     """
 
     scale: Any = hyperparameter(POSITIVE, ndim=0)

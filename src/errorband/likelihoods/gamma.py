@@ -20,6 +20,13 @@ class Gamma(Likelihood):
     ----------
     shape : float, Parameter or None
         k; 1 is the exponential distribution. None starts the search from the spread of log y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> at_one = Gamma(shape=4.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt
+    >>> at_one.mean.round(4), at_one.variance.round(4)  # e⁰ and 1/4
+    (array([1.]), array([0.25]))
     """
 
     shape: Any = hyperparameter(POSITIVE, ndim=0)

@@ -28,6 +28,13 @@ class HeteroscedasticGaussian(Likelihood):
     ----------
     noise_variance : float, Parameter or None
         Variance where f₂ = 0, the prior's mean. None starts the search at a quarter of the variance of the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean, cov = np.array([[0.0, 0.0]]), np.diag([0.0, 1.0])[None]  # f₁ is known, f₂ ~ N(0, 1)
+    >>> HeteroscedasticGaussian(0.1).predictive(mean, cov).variance.round(4)  # 0.1 √e
+    array([0.1649])
     """
 
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)

@@ -17,8 +17,8 @@ class Huber(AdditiveNoise):
 
         ρ(u) = u²/2 for |u| ≤ k,  k|u| − k²/2 beyond;    Z = √(2π) erf(k/√2) + (2/k) exp(−k²/2).
 
-    ρ is a loss and p its density, properly normalised (S20 of the notes and the correction to it). Log-concave. The
-    integral over N(f; m, v) is a normal between the two thresholds and two exponential tails.
+    ρ is the loss of Huber (1964) and p its density, properly normalised. Log-concave. The integral over N(f; m, v) is a
+    normal between the two thresholds and two exponential tails.
 
     Parameters
     ----------
@@ -26,6 +26,14 @@ class Huber(AdditiveNoise):
         None starts the search at half the spread of the bulk of the targets.
     threshold : float, Parameter or None
         k. None starts at 1.345, which wastes 5% of perfectly normal data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # the latent value, without doubt
+    >>> lower, upper = Huber(scale=1.0, threshold=1.345).predictive(*known).interval(0.99)
+    >>> upper.round(3)  # 2.576 for normal noise of that scale
+    array([3.664])
     """
 
     scale: Any = hyperparameter(POSITIVE, ndim=0)

@@ -16,11 +16,11 @@ FAR = 1e10  # stands for infinity
 
 
 class Ordinal(ClassLikelihood):
-    """Ordered classes y = 0 … C − 1: f + ε, ε ~ N(0, 1), falls between two of the thresholds (L15 of the notes).
+    """Ordered classes y = 0 … C − 1: f + ε, ε ~ N(0, 1), falls between two of the thresholds.
 
         p(y | f) = Φ(θ_y − f) − Φ(θ_{y−1} − f),    θ_{−1} = −∞, θ_{C−1} = ∞.
 
-    Averaged over N(f; m, v) the same holds with θ − m over √(1 + v) (Chu & Ghahramani 2005).
+    Averaged over N(f; m, v) the same holds with θ − m over √(1 + v). (Chu & Ghahramani 2005.)
 
     Parameters
     ----------
@@ -28,6 +28,12 @@ class Ordinal(ClassLikelihood):
         C, two or more.
     thresholds : increasing array (C − 1,), Parameter or None
         Learned. None starts them at the quantiles of the class frequencies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Ordinal(3, [-1.0, 1.0]).class_probabilities(np.array([[0.0]]), np.array([[[1.0]]])).round(2)
+    array([[0.24, 0.52, 0.24]])
     """
 
     n_classes: int = eqx.field(static=True)

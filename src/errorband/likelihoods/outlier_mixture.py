@@ -13,9 +13,9 @@ from errorband.predictive import GaussianMixturePredictive
 
 
 class OutlierMixture(Likelihood):
-    """p(y | f) = (1 − e) N(y; f, σ²) + e N(y; f, rσ²), r > 1 (L4 of the notes, eq. 3.1 of the thesis there).
+    """p(y | f) = (1 − e) N(y; f, σ²) + e N(y; f, rσ²), r > 1 (Box & Tiao 1968; Naish-Guzman 2007, eq. 3.1).
 
-    Integrated over N(f; m, v) it is the same with v added to both variances (§2.3). Not log-concave.
+    Integrated over N(f; m, v) it is the same with v added to both variances. Not log-concave.
 
     Parameters
     ----------
@@ -25,6 +25,13 @@ class OutlierMixture(Likelihood):
         r > 1: how many times larger the variance of outliers is. None starts the search at 100.
     outlier_fraction : float, Parameter or None
         e, in (0, ½). None starts at 0.05.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> likelihood = OutlierMixture(0.01, 100.0, 0.05)
+    >>> likelihood.predictive(np.array([[0.0]]), np.array([[[0.0]]])).variance  # 0.95 · 0.01 + 0.05 · 1
+    array([0.0595])
     """
 
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)

@@ -12,7 +12,7 @@ from errorband.quadrature import expectation, expectation_nd, log_integral, log_
 
 
 class Softmax(ClassLikelihood):
-    """Classes y = 0 … C − 1: p(y | f) = exp(f_y)/Σ_c exp(f_c) (S22, C20 of the notes; Rasmussen & Williams, eq. 3.34).
+    """Classes y = 0 … C − 1: p(y | f) = exp(f_y)/Σ_c exp(f_c) (Rasmussen & Williams 2006, eq. 3.34).
 
     Parameters
     ----------
@@ -23,6 +23,12 @@ class Softmax(ClassLikelihood):
     -----
     Only the C − 1 differences g_c = f_c − f_y matter: p = 1/(1 + Σ exp(g_c)). Integrals are taken over those: one- and
     two-dimensional ones for two and three classes, to high accuracy; quasi-Monte-Carlo for more than four.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Softmax(3).plug_in_probabilities(np.log([[3.0, 1.0, 1.0]])).round(4)
+    array([[0.6, 0.2, 0.2]])
     """
 
     n_classes: int = eqx.field(static=True)

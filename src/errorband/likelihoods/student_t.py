@@ -12,7 +12,7 @@ from errorband.special import log_gamma_ratio
 
 
 class StudentT(AdditiveNoise):
-    """y = f + scale·t, t of a Student distribution: outliers are all but ignored (L5, S37 of the notes).
+    """y = f + scale·t, t of a Student distribution: outliers are all but ignored (Naish-Guzman 2007, eq. 3.2).
 
         p(y | f) = Γ((ν+1)/2) / (Γ(ν/2) √(πν) scale) · (1 + (y − f)²/(ν scale²))^(−(ν+1)/2)
 
@@ -24,6 +24,14 @@ class StudentT(AdditiveNoise):
         ν > 1, the degrees of freedom. None starts the search at 4. Up to 2 the variance of the noise is infinite.
     scale : float, Parameter or None
         None starts at half the spread of the bulk of the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # the latent value, without doubt
+    >>> lower, upper = StudentT(df=4.0, scale=1.0).predictive(*known).interval(0.99)
+    >>> upper.round(3)  # 2.576 for normal noise of that scale
+    array([4.604])
     """
 
     df: Any = hyperparameter(GreaterThan(1.0), ndim=0)

@@ -210,7 +210,7 @@ class DenseState(State):
         h, A = self.marginal(n)
         L = len(h)
         a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows: contiguous, and A is symmetric
-        # §2.0(5), arranged for any change Δ, singular or not: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
+        # (5) of EP, arranged for any change Δ, singular or not: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
         right = jnp.concatenate([d_precision, (d_shift - d_precision @ h)[:, None]], axis=1)
         change = block_solve(jnp.eye(L, dtype=A.dtype) + d_precision @ A, right)
         covariance = minus_outer(self.covariance, symmetrise(change[:, :L]) @ a, a)

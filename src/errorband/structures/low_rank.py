@@ -61,8 +61,8 @@ class LowRank(Structure):
         L, _, M = self.basis.shape
         gain, log_det = _absorb(self.diag.T, sites.precision)
         precision = symmetrise(block_matmul(sites.precision, gain))
-        # B = I + ΦᵀEΦ (§2.1, refresh). E may have either sign: given that every I + D½ΠₙD½ is positive definite, B is
-        # so exactly if the posterior is proper, and one Cholesky factorisation both decides and solves.
+        # B = I + ΦᵀEΦ (Naish-Guzman 2007, eq. 2.9c). E may have either sign: given that every I + D½ΠₙD½ is positive
+        # definite, B is so exactly if the posterior is proper, and one Cholesky factorisation both decides and solves.
         B = [[self.basis[l].T @ (precision[:, l, k, None] * self.basis[k]) for k in range(L)] for l in range(L)]
         chol = jnp.linalg.cholesky(jnp.block(B) + jnp.eye(L * M, dtype=self.basis.dtype))
         weights, gamma = _solve(self, sites, gain, chol, sites.shift)
@@ -130,8 +130,8 @@ def _gram(inverse: Array, basis: Array) -> Array:
 class LowRankConditioned(Conditioned):
     """Posterior under a low-rank covariance.
 
-    Notation of §2.1 with the inducing variables whitened, R₀ = I: D = TD₀, P = TΦ, RᵀR = B⁻¹, A = D + PB⁻¹Pᵀ and
-    W = E − EΦB⁻¹ΦᵀE with E = Π(I + D₀Π)⁻¹.
+    Notation of Naish-Guzman (*Sparse and robust kernel methods*, 2007), §2.2.1, with the inducing variables whitened,
+    R₀ = I: D = TD₀, P = TΦ, RᵀR = B⁻¹, A = D + PB⁻¹Pᵀ and W = E − EΦB⁻¹ΦᵀE with E = Π(I + D₀Π)⁻¹.
     """
 
     structure: LowRank
@@ -191,7 +191,7 @@ class LowRankConditioned(Conditioned):
 
 
 class LowRankState(State):
-    """A = D + P S Pᵀ and h = ζ + Pγ (§2.1), where the rows of P are Tₙφ̃ₙ; an update costs O((LM)²).
+    """A = D + P S Pᵀ and h = ζ + Pγ, where the rows of P are Tₙφ̃ₙ; an update costs O((LM)²).
 
     S = RᵀR, the posterior covariance of w, is kept itself rather than its triangular factor: a rank-one change of a
     factor is a long scalar recurrence, that of S one outer product.

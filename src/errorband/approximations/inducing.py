@@ -51,9 +51,6 @@ class Inducing(Approximation):
     bound: ClassVar[bool] = False
     """Whether the evidence has a term for the share of r that is not on the diagonal."""
 
-    blocks: ClassVar[bool] = False
-    """Whether it needs a rule of its own: more than the diagonal of what is left out is kept, or the data are."""
-
     opens: ClassVar[bool] = True
     """Whether the prior variance at new inputs is that of the kernel, so that bands open away from Z."""
 

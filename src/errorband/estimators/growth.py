@@ -262,7 +262,7 @@ def _enlarged(model: Model, X: np.ndarray, n: int, rng: np.random.RandomState) -
 
 def _bytes(model: Model, inference: Inference, n: int, M: int) -> int:
     """Memory of a search on n rows: some M × M matrices in the closed form, else some N × M for each latent."""
-    if isinstance(inference, Sparse) and not _approximation(model).blocks:
+    if isinstance(inference, Sparse) and _approximation(model).has_structure:
         return 80 * M**2
     return 48 * n * M * model.likelihood.n_latents
 
@@ -317,7 +317,7 @@ def _sentence(steps: list[_Step], chosen: _Step, stopped: str, budget: float) ->
 
 
 def _has_gap(model: Model) -> bool:
-    return isinstance(model.likelihood, Gaussian) and not _approximation(model).blocks
+    return isinstance(model.likelihood, Gaussian) and _approximation(model).has_structure
 
 
 @in_double_precision

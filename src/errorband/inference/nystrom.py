@@ -17,6 +17,7 @@ from errorband.predictive import GaussianPredictive
 class SparseNystrom(Sparse):
     """Evidence and derivatives of :class:`Sparse` with nothing on the diagonal; predictions with the kernel itself."""
 
+    reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "Nystrom"
 
     def applies(self, model: Model) -> bool:
@@ -30,7 +31,7 @@ class SparseNystrom(Sparse):
         return NystromPosterior(
             kernel=model.kernel,
             mean=model.mean,
-            X=np.asarray(data.X[:]),
+            X=data.X,
             weights=weights,
             precision=precision,
             half=half,
@@ -47,8 +48,7 @@ class SparseNystrom(Sparse):
         """
         weights, precision, half = _inverse(prior, data)
         held: Any = prior.structure
-        kernel, n = held.kernel, len(weights)
-        X = np.asarray(data.X[:])
+        kernel, X, n = held.kernel, data.X, len(weights)
         own = precision - np.sum(half**2, axis=1)
         noise = np.full(n, float(prior.likelihood.noise_variance))
         noise += 0.0 if data.noise_variance is None else data.noise_variance

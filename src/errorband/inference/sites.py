@@ -86,7 +86,7 @@ class SiteInference(Inference):
         if data.noise_variance is not None:
             return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
         name, power = type(model.approximation).__name__, model.approximation.ep_power
-        if not model.approximation.any_likelihood:
+        if not model.approximation.has_structure:
             return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood."
         if power is not None and power != self.ep_power:
             rule = f"EP(power={power:g})" if power else "KL()"

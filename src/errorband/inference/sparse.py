@@ -59,7 +59,9 @@ class Sparse(Inference):
         """Whether likelihood and approximation are those of this rule."""
         approximation = model.approximation
         return (
-            isinstance(model.likelihood, Gaussian) and isinstance(approximation, Inducing) and not approximation.blocks
+            isinstance(model.likelihood, Gaussian)
+            and isinstance(approximation, Inducing)
+            and approximation.has_structure
         )
 
     def supports(self, model, data):

@@ -95,9 +95,14 @@ class Inference(Printable):
         """Rule that finds evidence and posterior at the hyperparameters this one led to, if it can; None: this one."""
         return None
 
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        """Whether the rule is the closed form for this likelihood and approximation: ``inference="auto"`` takes it."""
+        return False
+
     @abc.abstractmethod
     def supports(self, model: Model, data: TrainingData) -> str | None:
-        """None if the rule applies; else a sentence that says why not and what does."""
+        """None if the rule can be used; else a sentence that says why not and what can."""
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """The training inputs as :meth:`prior` takes them: padded, so that folds of any size share compiled code."""

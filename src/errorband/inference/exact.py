@@ -11,7 +11,7 @@ from errorband import linalg
 from errorband.approximations import Exact as NoApproximation
 from errorband.inference.base import Evaluation, Inference, Status
 from errorband.likelihoods import Gaussian
-from errorband.model import Model, PriorAtData
+from errorband.model import PriorAtData
 from errorband.parameters import replace_values
 from errorband.posterior import DensePosterior
 from errorband.predictive import GaussianPredictive
@@ -29,8 +29,9 @@ class Exact(Inference):
     and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; Rasmussen & Williams eq. 2.45).
     """
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation allow exact inference."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, whole covariance."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, NoApproximation)
 
     def supports(self, model, data):

@@ -8,7 +8,6 @@ from errorband import linalg
 from errorband.approximations import Nystrom
 from errorband.inference.sparse import Sparse, first_pass
 from errorband.likelihoods import Gaussian
-from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET, in_double_precision
 from errorband.posterior import NystromPosterior, clipped_variance, gram_padded, mean_at, prior_variance, rows_of
 from errorband.predictive import GaussianPredictive
@@ -20,8 +19,9 @@ class SparseNystrom(Sparse):
     reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "Nystrom"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, Nyström approximation."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, Nystrom)
 
     @in_double_precision

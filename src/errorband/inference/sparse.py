@@ -16,7 +16,7 @@ from errorband.inference.sites import SiteAdjoint
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean
-from errorband.model import Model, PriorAtData
+from errorband.model import PriorAtData
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
 from errorband.parameters import replace_values
 from errorband.posterior import SitePosterior
@@ -55,8 +55,9 @@ class Sparse(Inference):
     reads_rows: ClassVar[bool] = True
     partners: ClassVar[str] = "FITC or VFE"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, inducing points."""
         approximation = model.approximation
         return (
             isinstance(model.likelihood, Gaussian)

@@ -14,7 +14,7 @@ from errorband.inference.sparse import InducingPrior, Sparse, add, factor_covari
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean
-from errorband.model import Model, PriorAtData
+from errorband.model import PriorAtData
 from errorband.numerics import in_double_precision, pad_rows, padded_size
 from errorband.parameters import replace_values
 from errorband.posterior import PICPosterior, SitePosterior
@@ -36,8 +36,9 @@ class SparseBlocks(Sparse):
     reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "PITC or PIC"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, inducing points and blocks."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, PITC)
 
     @in_double_precision

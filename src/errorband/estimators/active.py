@@ -33,13 +33,11 @@ def _informative(model: Model, data: TrainingData) -> np.ndarray:
 @in_double_precision
 def _with_gaussian_noise(model: Model, data: TrainingData) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Targets less the prior mean, and the variance of the noise of each, where scores of rows need them."""
-    likelihood: Any = parameters.plain(model.likelihood)
+    likelihood = parameters.plain(model.likelihood)
     approximation = model.approximation
     if not (isinstance(likelihood, Gaussian) and isinstance(approximation, SubsetOfData) and approximation.scores):
         return None, None
-    noise = np.full(len(data.y), float(likelihood.noise_variance))
-    noise += 0.0 if data.noise_variance is None else data.noise_variance
-    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), noise
+    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), data.noise(likelihood)
 
 
 @dataclasses.dataclass(frozen=True)

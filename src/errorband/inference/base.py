@@ -43,6 +43,11 @@ class TrainingData:
         optional = (None if a is None else a[which] for a in (self.noise_variance, self.weights))
         return TrainingData(self.X[which], self.y[which], *optional)
 
+    def noise(self, likelihood: Any) -> np.ndarray:
+        """Variance of the noise of each target: that of the Gaussian likelihood and, on top of it, what is known."""
+        own = np.full(len(self.y), float(likelihood.noise_variance))
+        return own if self.noise_variance is None else own + self.noise_variance
+
 
 @dataclasses.dataclass(frozen=True)
 class Status:

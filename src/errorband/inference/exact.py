@@ -134,8 +134,7 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     buffer = linalg.aligned_empty(len(K))
     A = buffer.reshape(-1)[: n * n].reshape(n, n)
     A[:] = K[:n, :n]
-    noise = float(prior.likelihood.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
-    A.flat[:: n + 1] += noise if data.noise_variance is None else noise + data.noise_variance
+    A.flat[:: n + 1] += data.noise(prior.likelihood)
     chol = linalg.cholesky(A, overwrite=True)
     r = data.y - np.asarray(prior.mean)[:n, 0]
     if p == 0:

@@ -50,8 +50,6 @@ class SparseNystrom(Sparse):
         held: Any = prior.structure
         kernel, X, n = held.kernel, data.X, len(weights)
         own = precision - np.sum(half**2, axis=1)
-        noise = np.full(n, float(prior.likelihood.noise_variance))
-        noise += 0.0 if data.noise_variance is None else data.noise_variance
         means, variances = rows_of(mean_at, prior.mean, X).copy(), rows_of(prior_variance, kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
         for start in range(0, n, chunk):
@@ -62,7 +60,7 @@ class SparseNystrom(Sparse):
             c = C[np.arange(len(part)), part]
             means[part] += K @ weights - c * weights[part] / own[part]
             variances[part] += -np.sum(C * K, axis=1) + c**2 / own[part]
-        return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + noise))
+        return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + data.noise(prior.likelihood)))
 
 
 def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -217,9 +217,7 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
     structure: Any = prior.structure
     kernel, approximation = structure.kernel, structure.approximation
     n, M, alpha = len(data.y), len(approximation.inducing_inputs), approximation.share
-    noise = np.full(n, float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
-    if data.noise_variance is not None:
-        noise += data.noise_variance
+    noise = data.noise(prior.likelihood)
     K_uu = np.array(factor_covariance(kernel, approximation.inducing_inputs))
     uu = linalg.cholesky(K_uu, overwrite=True)
     if uu.jitter > 0:

@@ -137,9 +137,7 @@ def _factorise(prior: PriorAtData, data: TrainingData) -> _Factors:
     structure: Any = prior.structure
     kernel, approximation = structure.kernel, structure.approximation
     Z = approximation.inducing_inputs
-    noise = np.full(len(data.y), float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
-    if data.noise_variance is not None:
-        noise += data.noise_variance
+    noise = data.noise(prior.likelihood)
     factor = linalg.cholesky(np.array(factor_covariance(kernel, Z)), overwrite=True).factor
     labels = approximation.labels(data.X)
     B, right, blocks = np.eye(len(Z)), np.zeros(len(Z)), []

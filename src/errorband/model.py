@@ -5,7 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
-from errorband.approximations import Approximation
+from errorband.approximations import Approximation, Inducing
 from errorband.approximations.base import sum_of_products
 from errorband.kernels import Kernel
 from errorband.likelihoods import Likelihood
@@ -21,6 +21,12 @@ class Model(Printable):
     likelihood: Likelihood
     mean: Mean
     approximation: Approximation
+
+    @property
+    def inducing(self) -> Inducing:
+        """The approximation, of a model with inducing inputs."""
+        assert isinstance(self.approximation, Inducing)
+        return self.approximation
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""

@@ -10,9 +10,9 @@ from errorband import parameters
 from errorband.approximations import VFE, Inducing
 from errorband.approximations.placement import add_places, move_dead, place
 from errorband.inference import Inference, Sparse, TrainingData
-from errorband.inference.sparse import FirstPass, InducingPrior, first_pass
+from errorband.inference.sparse import FirstPass, first_pass
 from errorband.likelihoods import Gaussian
-from errorband.model import Model, PriorAtData
+from errorband.model import Model
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import FitResult
@@ -331,11 +331,11 @@ def evidence_gap(model: Model, data: TrainingData) -> float:
     (Titsias, *Variational inference for Gaussian and determinantal point processes*, 2014). Two passes over the rows.
     """
     only_noise = VFE(inducing_inputs=inducing_inputs(model))  # on the diagonal of its first pass
-    prior = PriorAtData(InducingPrior(model.kernel, only_noise), model.likelihood, model.mean)  # pyright: ignore[reportArgumentType]
-    f = first_pass(prior, data)
+    model = Model(model.kernel, model.likelihood, model.mean, only_noise)
+    f = first_pass(model, data)
     known = 0.0 if data.noise_variance is None else data.noise_variance
     wider = dataclasses.replace(data, noise_variance=np.full(len(data.y), np.sum(f.r)) + known)
-    return 0.5 * float(np.sum(f.r / f.noise)) + 0.5 * (_quadratic(f) - _quadratic(first_pass(prior, wider)))
+    return 0.5 * float(np.sum(f.r / f.noise)) + 0.5 * (_quadratic(f) - _quadratic(first_pass(model, wider)))
 
 
 def _quadratic(f: FirstPass) -> float:

@@ -1,13 +1,15 @@
 """Gaussian likelihood with the Nyström approximation."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Nystrom
+from errorband.inference.base import TrainingData
 from errorband.inference.sparse import Sparse, first_pass
 from errorband.likelihoods import Gaussian
+from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET, in_double_precision
 from errorband.posterior import NystromPosterior, clipped_variance, gram_padded, mean_at, prior_variance, rows_of
 from errorband.predictive import GaussianPredictive
@@ -47,8 +49,7 @@ class SparseNystrom(Sparse):
             mean  m_n + k'g − c_n g_n/a_n,     variance  k_nn + σ² − ck'ᵀ + c_n²/a_n.
         """
         weights, precision, half = _inverse(prior, data)
-        held: Any = prior.structure
-        kernel, X, n = held.kernel, data.X, len(weights)
+        kernel, X, n = prior.kernel, data.X, len(weights)
         own = precision - np.sum(half**2, axis=1)
         means, variances = rows_of(mean_at, prior.mean, X).copy(), rows_of(prior_variance, kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
@@ -63,9 +64,9 @@ class SparseNystrom(Sparse):
         return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + data.noise(prior.likelihood)))
 
 
-def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _inverse(model: Model, data: TrainingData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """G = A⁻¹t, E and H, with A = Q + noise."""
-    f = first_pass(prior, data)
+    f = first_pass(model, data)
     weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
     for part in f.parts:
         V = f.V(part)

@@ -12,25 +12,17 @@ from errorband import linalg
 from errorband.approximations import Inducing
 from errorband.approximations.base import sum_of_products
 from errorband.inference.base import Evaluation, Inference, Status, TrainingData
-from errorband.inference.sites import SiteAdjoint
+from errorband.inference.sites import SiteAdjoint, site_posterior
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean
-from errorband.model import PriorAtData
+from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
 from errorband.parameters import replace_values
-from errorband.posterior import SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.structures.low_rank import LowRankPredictor
 
 CHUNK = 2**20  # entries of K_fu that are worked on at once
-
-
-class InducingPrior(eqx.Module):
-    """Kernel and approximation at their current values: all this rule needs to make the basis, a chunk at a time."""
-
-    kernel: Kernel
-    approximation: Inducing
 
 
 class Sparse(Inference):
@@ -84,13 +76,12 @@ class Sparse(Inference):
         return X[:0]
 
     def prior(self, model, X):
-        """Not the N × M basis and the mean at the data, but what makes them."""
-        assert isinstance(model.approximation, Inducing)
-        return PriorAtData(InducingPrior(model.kernel, model.approximation), model.likelihood, model.mean)  # pyright: ignore[reportArgumentType]
+        """Not the N × M basis and the mean at the data, but what makes them: the model itself."""
+        return model
 
     def inner(self, model, X, bar):
         """The derivatives are in kernel, mean and inducing inputs themselves: little is left."""
-        return sum_of_products(bar, self.prior(model, X))
+        return sum_of_products(bar, model)
 
     @in_double_precision
     def evaluate(self, prior, data, basis, state=None):
@@ -104,8 +95,7 @@ class Sparse(Inference):
         # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
         project = (f.bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
         g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
-        held: Any = prior.structure
-        functions, Z = (held.kernel, prior.mean), held.approximation.inducing_inputs
+        functions, Z = (prior.kernel, prior.mean), prior.inducing.inducing_inputs
 
         @in_double_precision
         def pulled_back(part: slice) -> tuple[Any, Any]:
@@ -145,11 +135,16 @@ class Sparse(Inference):
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
         value = -0.5 * fit + f.bound * left_out(alpha, f.r / f.noise)
         noise_bar = np.sum(S_bar) + 0.5 * rest * np.sum(f.r * f.E / f.noise)
+        return self._evaluation(value, prior, bar, noise_bar)
+
+    def _evaluation(self, value: float, model: Model, bar: Any, noise_bar: float) -> Evaluation:
+        """From derivatives in kernel and mean, in Z, and in the noise: laid out like the model."""
         (kernel_bar, mean_bar), Z_bar = bar
-        adjoint = PriorAtData(
-            InducingPrior(kernel_bar, replace_values(held.approximation, {("inducing_inputs",): Z_bar})),  # pyright: ignore[reportArgumentType]
-            replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
+        adjoint = Model(
+            kernel_bar,
+            replace_values(model.likelihood, {("noise_variance",): noise_bar}),
             mean_bar,
+            replace_values(model.approximation, {("inducing_inputs",): Z_bar}),
         )
         return Evaluation(float(value), SiteAdjoint(adjoint), None, Status(True, 0, "In closed form."))
 
@@ -157,16 +152,7 @@ class Sparse(Inference):
     def posterior(self, model, prior, data, basis, state=None):
         """What is left of the data: M weights and an M × M matrix."""
         f = first_pass(prior, data)
-        inverse = linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma)))
-        return SitePosterior(
-            kernel=model.kernel,
-            mean=model.mean,
-            approximation=model.approximation,
-            n_latents=1,
-            X=model.approximation.anchors(data.X),
-            predictor=LowRankPredictor(f.gamma[None], np.ascontiguousarray(inverse)),  # pyright: ignore[reportArgumentType]
-            jitter=0.0,
-        )
+        return site_posterior(model, data, predictor(f.gamma, f.chol))
 
     @in_double_precision
     def leave_one_out(self, prior, data, basis, state=None):
@@ -178,9 +164,14 @@ class Sparse(Inference):
             w = E - E**2 * np.sum(linalg.solve_lower_rows(f.chol.factor, V) ** 2, axis=1)
             means[part] = data.y[part] - E * (f.residual[part] - V @ f.gamma) / w
             variances[part] = 1.0 / w
-        held: Any = prior.structure
-        open_share = 1.0 - f.share if held.approximation.opens else 0.0
+        open_share = 1.0 - f.share if prior.inducing.opens else 0.0
         return GaussianPredictive(means, np.sqrt(variances + open_share * f.r))
+
+
+def predictor(gamma: np.ndarray, chol: linalg.Cholesky) -> LowRankPredictor:
+    """What prediction needs: γ, and C⁻¹ with B = CCᵀ."""
+    inverse = linalg.solve_lower(chol.factor, np.eye(len(gamma)))
+    return LowRankPredictor(gamma[None], np.ascontiguousarray(inverse))  # pyright: ignore[reportArgumentType]
 
 
 def left_out(share: float, ratio: np.ndarray) -> float:
@@ -212,12 +203,11 @@ class FirstPass(NamedTuple):
     gamma: np.ndarray
 
 
-def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
+def first_pass(model: Model, data: TrainingData) -> FirstPass:
     """Make B, a chunk of rows at a time."""
-    structure: Any = prior.structure
-    kernel, approximation = structure.kernel, structure.approximation
+    kernel, mean, approximation = model.kernel, model.mean, model.inducing
     n, M, alpha = len(data.y), len(approximation.inducing_inputs), approximation.share
-    noise = data.noise(prior.likelihood)
+    noise = data.noise(model.likelihood)
     K_uu = np.array(factor_covariance(kernel, approximation.inducing_inputs))
     uu = linalg.cholesky(K_uu, overwrite=True)
     if uu.jitter > 0:
@@ -232,9 +222,9 @@ def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
     def make_V(part: slice) -> np.ndarray:
         V = buffers["V"][: part.stop - part.start] if kept is None else kept[part]
         if part.start not in there:
-            made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
-            V[:], diagonal[part], mean = (np.asarray(a)[: len(V)] for a in made)
-            residual[part] = data.y[part] - mean
+            made = _blocks(kernel, mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
+            V[:], diagonal[part], m = (np.asarray(a)[: len(V)] for a in made)
+            residual[part] = data.y[part] - m
             linalg.solve_lower_rows(uu.factor, V, overwrite=True)
             if kept is not None:
                 there.add(part.start)

@@ -11,8 +11,9 @@ import numpy as np
 from errorband import linalg
 from errorband.approximations import PIC, Approximation
 from errorband.kernels import Kernel
+from errorband.kernels.padded import diagonal, gram
 from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
+from errorband.numerics import MEMORY_BUDGET, at_rows, in_double_precision, pad_rows, padded_size, slices
 from errorband.structures import Predictor
 
 
@@ -69,27 +70,24 @@ class DensePosterior(Posterior):
             mean, cross, h = self._cross(rows, chunk)
             means[start:stop] = mean
             if variance:
-                prior = np.asarray(prior_variance(self.kernel, pad_rows(rows, chunk)))[: len(rows)]
+                prior = diagonal(self.kernel, rows, chunk)
                 v, r = self._whiten(cross, h)
                 variances[start:stop] = checked_variance(prior - np.sum(v * v, axis=0), prior) + np.sum(r * r, axis=0)
         return means[:, None], variances[:, None, None] if variance else None
 
     @in_double_precision
     def joint(self, X):
-        size = padded_size(len(X))
-        mean, cross, h = self._cross(X, size)
+        mean, cross, h = self._cross(X)
         v, r = self._whiten(cross, h)
-        prior = np.asarray(_cross_covariance(self.kernel, pad_rows(X, size), pad_rows(X, size)))[: len(X), : len(X)]
-        return mean, prior - v.T @ v + r.T @ r
+        return mean, gram(self.kernel, X, X) - v.T @ v + r.T @ r
 
-    def _cross(self, rows: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _cross(self, rows: np.ndarray, size: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean at some rows, their covariance with the training points (rows, n), and their basis (rows, p)."""
-        padded, train = pad_rows(rows, size), pad_rows(self.X, padded_size(len(self.X)))
-        cross = np.asarray(_cross_covariance(self.kernel, padded, train))[: len(rows), : len(self.X)]
-        mean = np.asarray(mean_at(self.mean, padded))[: len(rows)] + cross @ self.weights
+        cross = gram(self.kernel, rows, self.X, size)
+        mean = prior_mean(self.mean, rows, size) + cross @ self.weights
         if len(self.coefficients) == 0:
             return mean, cross, np.zeros((len(rows), 0))
-        h = np.asarray(_basis(self.mean, padded))[: len(rows)]
+        h = at_rows(lambda padded: _basis(self.mean, padded), rows, size)
         return mean + h @ self.coefficients, cross, h
 
     def _whiten(self, cross: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +191,7 @@ class PICPosterior(Posterior):
             for start in range(0, len(rows), chunk):
                 part = rows[start : start + chunk]
                 means[part], phi, psi, half, _ = self._at(block, X[part])
-                prior = rows_of(prior_variance, self.kernel, X[part])
+                prior = diagonal(self.kernel, X[part])
                 left = prior - np.sum(phi**2, axis=1) - np.sum(half**2, axis=0)
                 variances[part] = checked_variance(left + np.sum((psi @ self.inverse.T) ** 2, axis=1), prior)
         return means[:, None], variances[:, None, None] if variance else None
@@ -217,18 +215,18 @@ class PICPosterior(Posterior):
     def _at(self, block: int, X: np.ndarray, square: bool = False) -> tuple[np.ndarray, ...]:
         """Mean, φ*, ψ* and L_S⁻¹d*ᵀ at inputs of one block, and their prior covariance if asked for."""
         phi = self._whitened(X)
-        mean = rows_of(mean_at, self.mean, X) + phi @ self.gamma
-        K = gram_padded(self.kernel, X, X) if square else np.zeros((0, 0))
+        mean = prior_mean(self.mean, X) + phi @ self.gamma
+        K = gram(self.kernel, X, X) if square else np.zeros((0, 0))
         if block < 0:
             return mean, phi, phi, np.zeros((0, len(X))), K
         V = self._whitened(self.X[block])
-        d = gram_padded(self.kernel, X, self.X[block]) - phi @ V.T
+        d = gram(self.kernel, X, self.X[block]) - phi @ V.T
         half = linalg.solve_lower(self.factors[block], np.asfortranarray(d.T))
         psi = phi - half.T @ linalg.solve_lower(self.factors[block], np.asfortranarray(V))
         return mean + d @ self.weights[block], phi, psi, half, K
 
     def _whitened(self, X: np.ndarray) -> np.ndarray:
-        return linalg.solve_lower_rows(self.factor, gram_padded(self.kernel, X, self.approximation.inducing_inputs))
+        return linalg.solve_lower_rows(self.factor, gram(self.kernel, X, self.approximation.inducing_inputs))
 
 
 class NystromPosterior(Posterior):
@@ -257,19 +255,19 @@ class NystromPosterior(Posterior):
         means, variances = np.empty(len(X)), np.empty(len(X))
         chunk = max(16, MEMORY_BUDGET // (32 * padded_size(len(self.X))))
         for part in slices(len(X), chunk):
-            cross = gram_padded(self.kernel, X[part], self.X)
-            means[part] = rows_of(mean_at, self.mean, X[part]) + cross @ self.weights
+            cross = gram(self.kernel, X[part], self.X)
+            means[part] = prior_mean(self.mean, X[part]) + cross @ self.weights
             if variance:
                 taken = np.sum(cross**2 * self.precision, axis=1) - np.sum((cross @ self.half) ** 2, axis=1)
-                variances[part] = rows_of(prior_variance, self.kernel, X[part]) - taken
+                variances[part] = diagonal(self.kernel, X[part]) - taken
         return means[:, None], clipped_variance(variances)[:, None, None] if variance else None
 
     @in_double_precision
     def joint(self, X):
-        cross = gram_padded(self.kernel, X, self.X)
+        cross = gram(self.kernel, X, self.X)
         half = cross @ self.half
-        cov = gram_padded(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
-        return rows_of(mean_at, self.mean, X) + cross @ self.weights, cov
+        cov = gram(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
+        return prior_mean(self.mean, X) + cross @ self.weights, cov
 
 
 POSTERIORS: dict[str, type[Posterior]] = {
@@ -277,15 +275,9 @@ POSTERIORS: dict[str, type[Posterior]] = {
 }
 
 
-def gram_padded(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """k(X, Z), padded for the compiler and cut again."""
-    padded = (pad_rows(a, padded_size(len(a))) for a in (X, Z))
-    return np.asarray(_cross_covariance(kernel, *padded))[: len(X), : len(Z)]
-
-
-def rows_of(function: Any, module: Any, X: np.ndarray) -> np.ndarray:
-    """A number for each row, padded for the compiler and cut again."""
-    return np.asarray(function(module, pad_rows(X, padded_size(len(X)))))[: len(X)]
+def prior_mean(mean: Mean, X: np.ndarray, size: int | None = None) -> np.ndarray:
+    """m(X), padded to ``size`` rows for the compiler and cut again."""
+    return at_rows(lambda rows: _mean(mean, rows), X, size)
 
 
 def clipped_variance(variance: np.ndarray) -> np.ndarray:
@@ -313,19 +305,7 @@ def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 
 @jax.jit
-def _cross_covariance(kernel: Kernel, X: Any, Z: Any) -> Any:
-    return kernel.gram(X, Z)
-
-
-@jax.jit
-def prior_variance(kernel: Kernel, X: Any) -> Any:
-    """Diagonal of k(X, X)."""
-    return kernel.gram_diag(X)
-
-
-@jax.jit
-def mean_at(mean: Mean, X: Any) -> Any:
-    """Prior mean m(X)."""
+def _mean(mean: Mean, X: Any) -> Any:
     return mean.evaluate(X)
 
 

@@ -8,10 +8,11 @@ from errorband import linalg
 from errorband.approximations import Nystrom
 from errorband.inference.base import TrainingData
 from errorband.inference.sparse import Sparse, first_pass
+from errorband.kernels.padded import diagonal, gram
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET, in_double_precision
-from errorband.posterior import NystromPosterior, clipped_variance, gram_padded, mean_at, prior_variance, rows_of
+from errorband.posterior import NystromPosterior, clipped_variance, prior_mean
 from errorband.predictive import GaussianPredictive
 
 
@@ -51,11 +52,11 @@ class SparseNystrom(Sparse):
         weights, precision, half = _inverse(prior, data)
         kernel, X, n = prior.kernel, data.X, len(weights)
         own = precision - np.sum(half**2, axis=1)
-        means, variances = rows_of(mean_at, prior.mean, X).copy(), rows_of(prior_variance, kernel, X).copy()
+        means, variances = prior_mean(prior.mean, X).copy(), diagonal(kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
         for start in range(0, n, chunk):
             part = np.arange(start, min(start + chunk, n))
-            K = gram_padded(kernel, X[part], X).copy()
+            K = gram(kernel, X[part], X).copy()
             K[np.arange(len(part)), part] = 0.0
             C = K * precision - (K @ half) @ half.T
             c = C[np.arange(len(part)), part]

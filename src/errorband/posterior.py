@@ -64,15 +64,12 @@ class DensePosterior(Posterior):
         n = len(X)
         chunk = min(padded_size(n), max(16, MEMORY_BUDGET // (24 * padded_size(len(self.X)))))
         means, variances = np.empty(n), np.empty(n)
-        for start in range(0, n, chunk):
-            rows = X[start : start + chunk]
-            stop = start + len(rows)
-            mean, cross, h = self._cross(rows, chunk)
-            means[start:stop] = mean
+        for part in slices(n, chunk):
+            means[part], cross, h = self._cross(X[part], chunk)
             if variance:
-                prior = diagonal(self.kernel, rows, chunk)
+                prior = diagonal(self.kernel, X[part], chunk)
                 v, r = self._whiten(cross, h)
-                variances[start:stop] = checked_variance(prior - np.sum(v * v, axis=0), prior) + np.sum(r * r, axis=0)
+                variances[part] = checked_variance(prior - np.sum(v * v, axis=0), prior) + np.sum(r * r, axis=0)
         return means[:, None], variances[:, None, None] if variance else None
 
     @in_double_precision
@@ -188,8 +185,7 @@ class PICPosterior(Posterior):
         means, variances = np.empty(len(X)), np.empty(len(X))
         for block, rows in self._assigned(X):
             chunk = max(16, MEMORY_BUDGET // (64 * (len(self.gamma) + len(self.X[block]))))
-            for start in range(0, len(rows), chunk):
-                part = rows[start : start + chunk]
+            for part in (rows[piece] for piece in slices(len(rows), chunk)):
                 means[part], phi, psi, half, _ = self._at(block, X[part])
                 prior = diagonal(self.kernel, X[part])
                 left = prior - np.sum(phi**2, axis=1) - np.sum(half**2, axis=0)

@@ -11,7 +11,7 @@ from errorband.inference.sparse import Sparse, first_pass
 from errorband.kernels.padded import diagonal, gram
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
-from errorband.numerics import MEMORY_BUDGET, in_double_precision
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, slices
 from errorband.posterior import NystromPosterior, clipped_variance, prior_mean
 from errorband.predictive import GaussianPredictive
 
@@ -54,12 +54,12 @@ class SparseNystrom(Sparse):
         own = precision - np.sum(half**2, axis=1)
         means, variances = prior_mean(prior.mean, X).copy(), diagonal(kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
-        for start in range(0, n, chunk):
-            part = np.arange(start, min(start + chunk, n))
+        for part in slices(n, chunk):
             K = gram(kernel, X[part], X).copy()
-            K[np.arange(len(part)), part] = 0.0
+            itself = np.arange(len(K)), np.arange(part.start, part.stop)
+            K[itself] = 0.0
             C = K * precision - (K @ half) @ half.T
-            c = C[np.arange(len(part)), part]
+            c = C[itself]
             means[part] += K @ weights - c * weights[part] / own[part]
             variances[part] += -np.sum(C * K, axis=1) + c**2 / own[part]
         return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + data.noise(prior.likelihood)))

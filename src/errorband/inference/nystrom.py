@@ -12,7 +12,8 @@ from errorband.kernels.padded import diagonal, gram
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, slices
-from errorband.posterior import NystromPosterior, clipped_variance, prior_mean
+from errorband.posterior.base import prior_mean
+from errorband.posterior.nystrom import NystromPosterior, clipped_variance
 from errorband.predictive import GaussianPredictive
 
 

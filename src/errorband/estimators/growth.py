@@ -10,7 +10,7 @@ from errorband import parameters
 from errorband.approximations import VFE, Inducing
 from errorband.approximations.placement import add_places, move_dead, place
 from errorband.inference import Inference, Sparse, TrainingData
-from errorband.inference.sparse import FirstPass, first_pass
+from errorband.inference.passes import FirstPass, first_pass
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
 from errorband.numerics import in_double_precision

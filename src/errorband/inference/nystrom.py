@@ -7,7 +7,8 @@ import numpy as np
 from errorband import linalg
 from errorband.approximations import Nystrom
 from errorband.inference.base import TrainingData
-from errorband.inference.sparse import Sparse, first_pass
+from errorband.inference.passes import first_pass
+from errorband.inference.sparse import Sparse
 from errorband.kernels.padded import diagonal, gram
 from errorband.likelihoods import Gaussian
 from errorband.model import Model

@@ -9,8 +9,9 @@ import numpy as np
 from errorband import linalg
 from errorband.approximations import PIC, PITC
 from errorband.inference.base import TrainingData
+from errorband.inference.passes import add, factor_covariance, gradient, pull_factor
 from errorband.inference.sites import site_posterior
-from errorband.inference.sparse import Sparse, add, factor_covariance, gradient, predictor, pull_factor
+from errorband.inference.sparse import Sparse, predictor
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean

@@ -9,8 +9,8 @@ import numpy as np
 from errorband import parameters
 from errorband.approximations import IVM, SubsetOfData
 from errorband.estimators.growth import at_values, predictive_at
+from errorband.estimators.informative import informative_rows
 from errorband.inference import Inference, TrainingData
-from errorband.inference.informative import informative_rows
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
 from errorband.numerics import in_double_precision

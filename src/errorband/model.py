@@ -4,7 +4,9 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
+from errorband import parameters
 from errorband.approximations import Approximation, Inducing
 from errorband.approximations.base import sum_of_products
 from errorband.kernels import Kernel
@@ -66,3 +68,16 @@ class PriorAtData(eqx.Module):
     likelihood: Likelihood
     mean: Any
     residual: Any = None
+
+
+def inducing_inputs(model: Model) -> np.ndarray:
+    """Z of a model that has inducing inputs."""
+    return np.asarray(parameters.plain(model.inducing).inducing_inputs)
+
+
+def at_values(model: Model, fitted: Model, Z: np.ndarray | None = None) -> Model:
+    """The model with the values of a fitted one, and these inducing inputs; what is fixed or has a prior stays so."""
+    values = {e.path: e.value for e in parameters.entries(fitted)}
+    if Z is not None:
+        values["approximation", "inducing_inputs"] = Z
+    return parameters.replace_values(model, values)

@@ -7,7 +7,7 @@ import numpy as np
 
 from errorband import effects
 from errorband.approximations import Inducing
-from errorband.estimators.growth import InducingSweep
+from errorband.estimators.certificate import InducingSweep
 from errorband.reporting.content import InducingContent
 from errorband.reporting.figures import Figure, hover, label, layout, line
 from errorband.reporting.markup import Html

@@ -4,8 +4,10 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
-from errorband.approximations import Approximation
+from errorband import parameters
+from errorband.approximations import Approximation, Inducing
 from errorband.approximations.base import sum_of_products
 from errorband.kernels import Kernel
 from errorband.likelihoods import Likelihood
@@ -21,6 +23,12 @@ class Model(Printable):
     likelihood: Likelihood
     mean: Mean
     approximation: Approximation
+
+    @property
+    def inducing(self) -> Inducing:
+        """The approximation, of a model with inducing inputs."""
+        assert isinstance(self.approximation, Inducing)
+        return self.approximation
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
@@ -60,3 +68,16 @@ class PriorAtData(eqx.Module):
     likelihood: Likelihood
     mean: Any
     residual: Any = None
+
+
+def inducing_inputs(model: Model) -> np.ndarray:
+    """Z of a model that has inducing inputs."""
+    return np.asarray(parameters.plain(model.inducing).inducing_inputs)
+
+
+def at_values(model: Model, fitted: Model, Z: np.ndarray | None = None) -> Model:
+    """The model with the values of a fitted one, and these inducing inputs; what is fixed or has a prior stays so."""
+    values = {e.path: e.value for e in parameters.entries(fitted)}
+    if Z is not None:
+        values["approximation", "inducing_inputs"] = Z
+    return parameters.replace_values(model, values)

@@ -147,6 +147,11 @@ def pad_rows(array: np.ndarray, n: int) -> np.ndarray:
     return array if missing == 0 else np.concatenate([array, np.broadcast_to(array[:1], (missing, *array.shape[1:]))])
 
 
+def at_rows(function: Callable[[np.ndarray], Any], X: np.ndarray, size: int | None = None) -> np.ndarray:
+    """What a compiled function gives for each row of X, padded to ``size`` rows for it (by default the next size)."""
+    return np.asarray(function(pad_rows(X, padded_size(len(X)) if size is None else size)))[: len(X)]
+
+
 def slices(n: int, size: int) -> list[slice]:
     """The positions 0 to n − 1 in pieces of so many."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]

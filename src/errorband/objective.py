@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from errorband import parameters
 from errorband.inference.base import Adjoint, Evaluation, Inference, TrainingData, no_basis
-from errorband.model import Model, PriorAtData
+from errorband.model import Model
 from errorband.numerics import in_double_precision
 
 
@@ -44,7 +44,7 @@ class EvidenceObjective:
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
         self._evaluate = self.inference.evaluate  # looked up once: a method of an equinox module is made anew each time
         self.state = None  # where the inference rule last ended: the next run starts there
-        self._spent = None  # memory of the last structure, used again for the next: new memory costs time
+        self._spent = None  # memory of the last prior, used again for the next: new memory costs time
         self._has_priors = any(e.prior and not e.fixed for e in parameters.entries(self.model))
 
     @in_double_precision
@@ -60,9 +60,9 @@ class EvidenceObjective:
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and gradient at a vector."""
         if self._spent is None:
-            self._spent = _empty_structure(self.inference, self.model, theta, self._X)
+            self._spent = _empty_prior(self.inference, self.model, theta, self._X)
         prior = _prior_at(self.inference, self.model, theta, self._X, self._spent)
-        self._spent = prior.structure
+        self._spent = prior
         found = self._evaluate(prior, self.data, self.basis, self.state)
         self._follow(found)
         value = found.log_evidence
@@ -73,7 +73,7 @@ class EvidenceObjective:
         return value, gradient
 
     @in_double_precision
-    def conclude(self, prior: PriorAtData) -> Evaluation:
+    def conclude(self, prior: Any) -> Evaluation:
         """What is found at the end of a search, by :attr:`inference` or the rule that has its last word."""
         found, closer = self._settled(prior), self.inference.last_word
         if closer is None:
@@ -85,7 +85,7 @@ class EvidenceObjective:
                 return last
         return found
 
-    def _settled(self, prior: PriorAtData) -> Evaluation:
+    def _settled(self, prior: Any) -> Evaluation:
         """What the rule finds from where it last ended and, if that leads nowhere, from scratch.
 
         A rule may have slower ways to its fixed point that it keeps for runs from scratch.
@@ -107,9 +107,9 @@ class EvidenceObjective:
             self.inference, self._evaluate = found.rule, found.rule.evaluate
 
     @in_double_precision
-    def at(self, theta: np.ndarray) -> tuple[Model, PriorAtData]:
+    def at(self, theta: np.ndarray) -> tuple[Model, Any]:
         """Model with plain values at a vector, and its prior at the data."""
-        spent = _empty_structure(self.inference, self.model, theta, self._X) if self._spent is None else self._spent
+        spent = _empty_prior(self.inference, self.model, theta, self._X) if self._spent is None else self._spent
         self._spent = None  # the caller keeps what we return
         model = jax.tree.map(np.asarray, _unpack(self.model, theta))
         return model, _prior_at(self.inference, self.model, theta, self._X, spent)
@@ -121,17 +121,17 @@ def _unpack(template: Model, theta: Any) -> Model:
 
 
 @jax.jit
-def _prior(rule: Inference, template: Model, theta: Any, X: Any) -> PriorAtData:
+def _prior(rule: Inference, template: Model, theta: Any, X: Any) -> Any:
     return rule.prior(parameters.unpack(template, theta), X)
 
 
 @functools.partial(jax.jit, donate_argnums=4, keep_unused=True)
-def _prior_at(rule: Inference, template: Model, theta: Any, X: Any, spent: Any) -> PriorAtData:
+def _prior_at(rule: Inference, template: Model, theta: Any, X: Any, spent: Any) -> Any:
     return _prior(rule, template, theta, X)
 
 
-def _empty_structure(rule: Inference, template: Model, theta: Any, X: Any) -> Any:
-    shapes = jax.eval_shape(_prior, rule, template, theta, X).structure
+def _empty_prior(rule: Inference, template: Model, theta: Any, X: Any) -> Any:
+    shapes = jax.eval_shape(_prior, rule, template, theta, X)
     return jax.tree.map(lambda array: jax.device_put(np.empty(array.shape, array.dtype)), shapes)
 
 

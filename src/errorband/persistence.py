@@ -28,7 +28,7 @@ import numpy as np
 from errorband import __version__
 from errorband.approximations import APPROXIMATIONS
 from errorband.estimators import ESTIMATORS
-from errorband.estimators.growth import InducingSweep
+from errorband.estimators.certificate import InducingSweep
 from errorband.estimators.scaling import ScaledRows, Scaling
 from errorband.inference import INFERENCES, Status, TrainingData
 from errorband.kernels import KERNELS

@@ -14,8 +14,9 @@ import sparse_reference
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import DTC, FITC, PITC, VFE, Exact, PowerEP, SoR, placement
 from errorband.approximations.placement import add_places, dead, move_dead
-from errorband.estimators import growth
+from errorband.estimators import certificate, growth
 from errorband.inference import TrainingData
+from errorband.inference.gap import evidence_gap
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.means import Zero
@@ -52,7 +53,7 @@ def test_gap_is_between_the_bound_and_an_upper_bound_of_the_exact_evidence(known
         bound = dense.evidence(Q, noise, y) - 0.5 * np.sum(left / noise)
         upper = y @ np.linalg.solve(Q + np.diag(noise + left.sum()), y)
         lower = y @ np.linalg.solve(Q + np.diag(noise), y)
-        gap = growth.evidence_gap(Model(KERNEL, Gaussian(NOISE), Zero(), FITC(inducing_inputs=Z)), data)
+        gap = evidence_gap(Model(KERNEL, Gaussian(NOISE), Zero(), FITC(inducing_inputs=Z)), data)
         assert_allclose(gap, 0.5 * (np.sum(left / noise) + lower - upper), rtol=1e-6, atol=1e-6)
         assert bound <= exact + 1e-6
         assert exact <= bound + gap + 1e-6
@@ -94,8 +95,8 @@ def test_sweep_goes_on_while_evidence_or_predictions_gain():
     assert sweep.stopped == "certified"
     best = min(sweep.nlpd)
     smaller = [nlpd for M, nlpd in zip(sweep.n_inducing, sweep.nlpd, strict=True) if sweep.chosen > M]
-    assert sweep.nlpd[sweep.n_inducing.index(sweep.chosen)] <= best + growth.TOLERANCE
-    assert min(smaller) > best + growth.TOLERANCE
+    assert sweep.nlpd[sweep.n_inducing.index(sweep.chosen)] <= best + certificate.TOLERANCE
+    assert min(smaller) > best + certificate.TOLERANCE
 
 
 def test_sweep_goes_further_while_it_has_seen_no_pattern(monkeypatch):
@@ -105,11 +106,11 @@ def test_sweep_goes_further_while_it_has_seen_no_pattern(monkeypatch):
     sweep = model.fit(X, y).inducing_sweep_
     assert sweep.n_inducing == (25, 100, 300)  # all that are not held out; not 100
     assert "No pattern was seen" in sweep.certificate
-    monkeypatch.setattr(growth, "LEAST_BLIND", 100)
+    monkeypatch.setattr(certificate, "LEAST_BLIND", 100)
     assert model.fit(X, y).inducing_sweep_.n_inducing[-1] == 100
 
 
-def test_budgets(waves, monkeypatch):
+def test_budgets(waves):
     X, y = waves
     early = fixed(FITC("auto", budget=0.0), SquaredExponential(1.0, 5.0)).fit(X, y).inducing_sweep_
     assert (early.n_inducing, early.stopped) == ((25,), "time budget")
@@ -117,8 +118,8 @@ def test_budgets(waves, monkeypatch):
     short = GPRegressor(approximation=FITC("auto"), optimizer=LBFGS(max_seconds=0.0), random_state=0)
     with pytest.warns(errorband.optimise.ConvergenceWarning):
         assert short.fit(X, y).inducing_sweep_.stopped == "time budget"
-    monkeypatch.setattr(growth, "MEMORY", 80 * 60**2)
-    small = fixed(FITC("auto"), SquaredExponential(1.0, 5.0)).fit(X, y).inducing_sweep_
+    memory = 80 * 60**2 / 2**30
+    small = fixed(FITC("auto", memory=memory), SquaredExponential(1.0, 5.0)).fit(X, y).inducing_sweep_
     assert (small.n_inducing, small.stopped) == ((25, 50), "memory budget")
     assert "more might help" in small.certificate
 
@@ -126,7 +127,7 @@ def test_budgets(waves, monkeypatch):
 def test_every_distinct_row_is_the_exact_model(monkeypatch):
     X, y, X_test = dense.formula_data()
     rough = Matern([0.4, 0.4], 1.44, nu=1.5)
-    monkeypatch.setattr(growth, "_choice", lambda steps: steps[-1])
+    monkeypatch.setattr(growth, "choice", lambda steps: steps[-1])
     model = fixed(DTC("auto"), rough).fit(X, y)
     sweep = model.inducing_sweep_
     assert (sweep.n_inducing, sweep.stopped) == ((25, 45), "all distinct rows")
@@ -149,7 +150,7 @@ def test_the_other_members(approximation, waves):
 
 
 def test_classes_in_a_pipeline_and_in_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(growth, "LEAST", 50)
+    monkeypatch.setattr(certificate, "LEAST", 50)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(240, 2))
     labels = np.where(X[:, 0] + 0.5 * rng.normal(size=240) > 0, "yes", "no")
@@ -177,7 +178,12 @@ def test_given_inducing_inputs_are_where_the_sweep_begins(waves):
 
 
 @pytest.mark.parametrize(
-    ("make", "sentence"), [(lambda: FITC("many"), "or 'auto'"), (lambda: FITC("auto", budget=-1.0), "seconds")]
+    ("make", "sentence"),
+    [
+        (lambda: FITC("many"), "or 'auto'"),
+        (lambda: FITC("auto", budget=-1.0), "seconds"),
+        (lambda: FITC("auto", memory=-1.0), "GiB"),
+    ],
 )
 def test_mistakes_are_explained(make, sentence):
     with pytest.raises(ValueError, match=sentence):
@@ -277,7 +283,7 @@ def test_no_time_is_left_to_move_them(waves):
 
 @pytest.mark.parametrize("init", ["kmeans", "random", "pivoted"])
 def test_every_way_to_place_them_can_grow(init, waves, monkeypatch):
-    monkeypatch.setattr(growth, "LEAST", 30)
+    monkeypatch.setattr(certificate, "LEAST", 30)
     X, y = waves[:2]
     model = GPRegressor(approximation=VFE("auto", init=init), optimizer=LBFGS(max_iter=5), random_state=0)
     with pytest.warns(ConvergenceWarning):

@@ -16,8 +16,7 @@ from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, Exact, PowerEP, SoR
 from errorband.approximations.inducing import UNIT
 from errorband.estimators import search
-from errorband.inference import EP, sparse
-from errorband.inference.sparse import Sparse
+from errorband.inference import EP, Sparse, passes
 from errorband.kernels import Diffusion, Linear, Matern, Projection, SquaredExponential
 from errorband.likelihoods import Bernoulli, StudentT
 from errorband.linalg import INDUCING_JITTER
@@ -129,9 +128,9 @@ def test_chunks_agree_with_the_whole(name, data, monkeypatch):
     X, y = np.tile(X, (9, 1)) + 0.01 * np.arange(540)[:, None], np.tile(y, 9)
     objective = fixed(FAMILY[name](inducing_inputs=X[::90]), mean="constant").objective(X, y)
     value, gradient = objective.value_and_gradient(objective.theta0)
-    monkeypatch.setattr(sparse, "CHUNK", 1)  # at least 256 rows: three chunks of 180
-    monkeypatch.setattr(sparse, "MEMORY_BUDGET", 0)  # and nothing kept from the first pass
-    assert sparse.chunk_rows(540, 6) < 200
+    monkeypatch.setattr(passes, "CHUNK", 1)  # at least 256 rows: three chunks of 180
+    monkeypatch.setattr(passes, "MEMORY_BUDGET", 0)  # and nothing kept from the first pass
+    assert passes.chunk_rows(540, 6) < 200
     chunked, chunked_gradient = objective.value_and_gradient(objective.theta0)
     assert_allclose(chunked, value, rtol=1e-12)
     assert_allclose(chunked_gradient, gradient, rtol=1e-9, atol=1e-9 * np.abs(gradient).max())

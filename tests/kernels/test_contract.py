@@ -32,7 +32,7 @@ from errorband.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from errorband.kernels.base import Kernel, _gram
+from errorband.kernels.base import Kernel, compiled_gram
 from errorband.numerics import double_precision
 from errorband.parameters import Parameter, check, entries, pack, plain, replace_values, unpack, vector_names
 
@@ -281,14 +281,14 @@ def test_values_are_no_part_of_the_compiled_code(example):
     k = example.kernel
     k(X, Z)
     with double_precision():
-        compiled = _gram._cache_size()
+        compiled = compiled_gram._cache_size()
         for shift in (0.1, -0.2):
             other = jax.tree.map(np.asarray, unpack(k, pack(k) + shift))
-            assert not np.allclose(_gram(other, X, Z), k(X, Z))
+            assert not np.allclose(compiled_gram(other, X, Z), k(X, Z))
             other(X, Z)
-        assert _gram._cache_size() == compiled
+        assert compiled_gram._cache_size() == compiled
     copy.deepcopy(k)(X, Z)
-    assert _gram._cache_size() == compiled
+    assert compiled_gram._cache_size() == compiled
 
 
 @every_example

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from diagonal_sites import diagonal_sites
 from errorband.structures import Dense, Sites
 
 
@@ -34,7 +35,7 @@ def test_small_noise_keeps_its_digits(noise):
     K = smooth_covariance(0.02)  # well conditioned, so that any loss is the formula's own
     y = np.random.default_rng(0).normal(size=N)
     want = np.linalg.solve(np.asarray(K[0]) + noise * np.eye(N), y)
-    c, *_ = evaluate(K, Sites.diagonal(y / noise, np.full(N, 1.0 / noise)))
+    c, *_ = evaluate(K, diagonal_sites(y / noise, np.full(N, 1.0 / noise)))
     np.testing.assert_allclose(c.weights[:, 0], want, rtol=1e-12, atol=1e-12 * np.abs(want).max())
 
 
@@ -43,7 +44,7 @@ def test_singular_covariance():
     K = smooth_covariance(5.0)
     K = K.at[:, 1].set(K[:, 0]).at[:, :, 1].set(K[:, :, 0])
     y = np.random.default_rng(1).normal(size=N)
-    c, _, covariance, _ = evaluate(K, Sites.diagonal(y / 0.1, np.full(N, 10.0)))
+    c, _, covariance, _ = evaluate(K, diagonal_sites(y / 0.1, np.full(N, 10.0)))
     assert c.proper
     np.testing.assert_allclose(c.log_det, np.linalg.slogdet(np.asarray(K[0]) / 0.1 + np.eye(N))[1], rtol=1e-10)
     assert np.all(covariance > 0.0)
@@ -53,7 +54,7 @@ def test_site_with_a_shift_but_no_precision():
     """exp(b f) alone tilts the prior: h = K b, log Z = ½ bᵀKb."""
     K = smooth_covariance(0.3)
     b = np.linspace(-1.0, 2.0, N)
-    c, log_z, *_ = evaluate(K, Sites.diagonal(b, np.zeros(N)))
+    c, log_z, *_ = evaluate(K, diagonal_sites(b, np.zeros(N)))
     np.testing.assert_allclose(c.mean[:, 0], K[0] @ b, rtol=1e-13)
     np.testing.assert_allclose(log_z, 0.5 * b @ K[0] @ b, rtol=1e-13)
 
@@ -68,7 +69,7 @@ def test_uncoupled_latents_are_separate_problems():
     assert joint.proper
     total = 0.0
     for l in range(2):
-        alone, part, variance, gradient = evaluate(K[l : l + 1], Sites.diagonal(shift[:, l], precision[:, l]))
+        alone, part, variance, gradient = evaluate(K[l : l + 1], diagonal_sites(shift[:, l], precision[:, l]))
         total += part
         np.testing.assert_allclose(joint.mean[:, l], alone.mean[:, 0], rtol=1e-10)
         np.testing.assert_allclose(covariance[:, l, l], variance[:, 0, 0], rtol=1e-10)
@@ -79,7 +80,7 @@ def test_uncoupled_latents_are_separate_problems():
 
 def test_one_latent_pays_nothing_for_the_general_case():
     """No eigenvalue problems, and the second factorisation is behind a branch that nonnegative sites do not take."""
-    sites = Sites.diagonal(jnp.ones(8), jnp.ones(8))
+    sites = diagonal_sites(jnp.ones(8), jnp.ones(8))
     jaxpr = jax.make_jaxpr(lambda s: Dense(smooth_covariance(0.1, 8)).condition(s))(sites)
     assert "eigh" not in str(jaxpr)
     assert [equation.primitive.name for equation in jaxpr.eqns].count("cond") == 1
@@ -99,10 +100,10 @@ def test_singular_sites_are_not_taken_for_negative_ones():
 
 def test_single_precision_stays_single():
     K = smooth_covariance(0.1, 5).astype(jnp.float32)
-    sites = Sites.diagonal(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))
+    sites = diagonal_sites(jnp.ones(5, jnp.float32), jnp.asarray([1, 1, -0.1, 0, 1], jnp.float32))
 
     def run(K):
         c = Dense(K).condition(sites)
-        return c.mean, c.log_det, c.marginals(), c.adjoint(), c.state(), c.predict(K, jnp.diagonal(K, 0, 1, 2).T)
+        return c.mean, c.log_det, c.marginals(), c.adjoint(), c.state(), c.predictor()(K, jnp.diagonal(K, 0, 1, 2).T)
 
     assert {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(run, K))} == {jnp.dtype("float32")}

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from diagonal_sites import diagonal_sites
 from errorband.structures import Dense, LowRank, Sites
 
 
@@ -17,7 +18,7 @@ def _double_precision():
 @jax.jit
 def everything(structure, sites, cross, prior):
     c = structure.condition(sites)
-    found = c.proper, c.log_det, c.weights, c.log_partition, c.marginals(), c.predict(cross, prior)
+    found = c.proper, c.log_det, c.weights, c.log_partition, c.marginals(), c.predictor()(cross, prior)
     return found, c.adjoint()
 
 
@@ -69,7 +70,7 @@ def test_gaussian_sites_give_the_sparse_regression_formulas():
     structure = LowRank(jnp.asarray(d)[None], jnp.asarray(V.T)[None])
     prior = np.sum(v1**2, axis=0)[:, None] + 0.3
     (_, _, _, log_z, _, (mean, covariance)), _ = everything(
-        structure, Sites.diagonal(y / s2, np.full(n, 1.0 / s2)), v1.T[None], prior
+        structure, diagonal_sites(y / s2, np.full(n, 1.0 / s2)), v1.T[None], prior
     )
     np.testing.assert_allclose(log_z - 0.5 * y @ y / s2 - 0.5 * n * np.log(2 * np.pi * s2), evidence, rtol=1e-11)
     np.testing.assert_allclose(mean[:, 0], beta @ v2, rtol=1e-10)
@@ -82,7 +83,7 @@ def test_updates_move_weight_space_models():
 
     @jax.jit
     def after_one_site(structure):
-        state = structure.condition(Sites.zeros(3)).update_site(0, jnp.ones(1), jnp.ones((1, 1)))
+        state = structure.condition(Sites.zeros(3)).state().update(0, jnp.ones(1), jnp.ones((1, 1)))
         return state.gamma, state.marginal(2)
 
     gamma, (mean, covariance) = after_one_site(structure)
@@ -93,7 +94,7 @@ def test_updates_move_weight_space_models():
 def test_negative_site_on_the_independent_part_is_flagged():
     """1 + dπ < 0 for two data; B by itself would look sound."""
     structure = LowRank(jnp.ones((1, 4)), 1e-3 * jnp.ones((1, 4, 1)))
-    sites = Sites.diagonal(jnp.zeros(4), jnp.array([-2.0, -2.0, 1.0, 1.0]))
+    sites = diagonal_sites(jnp.zeros(4), jnp.array([-2.0, -2.0, 1.0, 1.0]))
     (proper, *_), _ = everything(structure, sites, structure.basis, structure.diagonal())
     assert not proper
 
@@ -101,11 +102,11 @@ def test_negative_site_on_the_independent_part_is_flagged():
 def test_no_array_of_size_n_by_n():
     n, m = 50, 3
     structure = LowRank(jnp.ones((1, n)), jnp.ones((1, n, m)))
-    sites = Sites.diagonal(jnp.ones(n), jnp.ones(n))
+    sites = diagonal_sites(jnp.ones(n), jnp.ones(n))
 
     def run(structure, sites):
         c = structure.condition(sites)
-        return c.marginals(), c.adjoint(), c.state(), c.predict(structure.basis, structure.diagonal())
+        return c.marginals(), c.adjoint(), c.state(), c.predictor()(structure.basis, structure.diagonal())
 
     shapes = {
         variable.aval.shape for equation in jax.make_jaxpr(run)(structure, sites).eqns for variable in equation.outvars

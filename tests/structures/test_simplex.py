@@ -21,7 +21,7 @@ def _double_precision():
 def everything(structure, sites, cross, prior):
     c = structure.condition(sites)
     solved = c.solve(jnp.cos(jnp.arange(N * C, dtype=float)).reshape(N, C))
-    new = structure.condition(sites).update_site(2, sites.shift[2] + 0.1, sites.precision[2])
+    new = c.state().update(2, jnp.full(C, 0.1), jnp.zeros((C, C)))
     return (
         c.weights,
         c.mean,
@@ -30,7 +30,7 @@ def everything(structure, sites, cross, prior):
         solved,
         *c.marginals(),
         c.adjoint().K,
-        *c.predict(cross, prior),
+        *c.predictor()(cross, prior),
         new.marginal(3),
     )
 

@@ -19,8 +19,8 @@ from errorband.structures import Structure
 class Approximation(Printable):
     """From a kernel and inputs to a structure."""
 
-    any_likelihood: ClassVar[bool] = True
-    """Whether it has a structure, so that rules with sites go with it."""
+    has_structure: ClassVar[bool] = True
+    """Whether :meth:`structure` is there for rules with sites; else a rule of its own deals with it."""
 
     rows_follow_values: ClassVar[bool] = False
     """Whether the rows to learn from are chosen anew as hyperparameters are found."""

@@ -36,8 +36,7 @@ class PITC(Inducing):
         default=None, kw_only=True, converter=lambda c: None if c is None else np.asarray(c, float)
     )
 
-    any_likelihood: ClassVar[bool] = False
-    blocks: ClassVar[bool] = True
+    has_structure: ClassVar[bool] = False
 
     def __check_init__(self):
         if not (isinstance(self.block_size, (int, np.integer)) and self.block_size > 0):
@@ -67,7 +66,7 @@ class PITC(Inducing):
         return eqx.tree_at(lambda a: a.centres, ready, centres, is_leaf=lambda v: v is None)
 
     def structure(self, kernel, X, n_latents):
-        """None: blocks are dealt with by the rule for them."""
+        """Not available: blocks are dealt with by the rule for them."""
         raise NotImplementedError(f"{type(self).__name__} is no low-rank structure; use inference='auto'.")
 
     def labels(self, X: np.ndarray) -> np.ndarray:

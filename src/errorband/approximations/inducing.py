@@ -47,12 +47,10 @@ class Inducing(Approximation):
     optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
     init: str = eqx.field(default="kmeans", static=True)
     budget: float = eqx.field(default=60.0, static=True)
+    memory: float = eqx.field(default=2.0, static=True)
 
     bound: ClassVar[bool] = False
     """Whether the evidence has a term for the share of r that is not on the diagonal."""
-
-    blocks: ClassVar[bool] = False
-    """Whether it needs a rule of its own: more than the diagonal of what is left out is kept, or the data are."""
 
     opens: ClassVar[bool] = True
     """Whether the prior variance at new inputs is that of the kernel, so that bands open away from Z."""
@@ -68,6 +66,8 @@ class Inducing(Approximation):
             raise ValueError(f"{name}('auto', optimize_inputs=...): for a number to be found, give flags for columns.")
         if not self.budget >= 0:
             raise ValueError(f"{name}(budget={self.budget!r}): give seconds, zero or more.")
+        if not self.memory >= 0:
+            raise ValueError(f"{name}(memory={self.memory!r}): give GiB, zero or more.")
         if self.init not in PLACEMENTS:
             raise ValueError(f"{name}(init={self.init!r}): choose one of {', '.join(map(repr, PLACEMENTS))}.")
 
@@ -227,6 +227,8 @@ class FITC(Inducing):
     budget : float
         Seconds for finding the number, with "auto"; half of ``max_seconds`` of the optimiser if that is less. The one
         thing that makes results depend on the clock: if it ends the search, ``inducing_sweep_.stopped`` says so.
+    memory : float
+        GiB that the matrices of a search may take, with "auto".
 
     Examples
     --------

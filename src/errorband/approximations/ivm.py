@@ -12,7 +12,7 @@ class IVM(Exact):
     """Informative vector machine: the exact model of the rows that lower the entropy of the posterior most.
 
     Rows are taken in one after the other by assumed-density filtering (Lawrence, Seeger & Herbrich 2003;
-    :func:`errorband.inference.informative.informative_rows`): O(N·n_rows²), and n_rows³ for the model. The choice
+    :func:`errorband.estimators.informative.informative_rows`): O(N·n_rows²), and n_rows³ for the model. The choice
     depends on the hyperparameters and these on the choice, so that the two take turns, beginning with hyperparameters
     of as many rows drawn at random; the turn counts that accounts best for all rows, those left out included
     (:func:`errorband.estimators.active.take_turns`). The sites with which rows were taken in are refined by the

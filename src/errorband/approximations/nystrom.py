@@ -23,12 +23,8 @@ class Nystrom(Inducing):
     Nystrom(n_inducing=50)
     """
 
-    any_likelihood: ClassVar[bool] = False
-    blocks: ClassVar[bool] = True
-
-    def anchors(self, X):
-        return X
+    has_structure: ClassVar[bool] = False
 
     def structure(self, kernel, X, n_latents):
-        """None: no structure at the training rows and cross covariance belong together."""
+        """Not available: no structure at the training rows and cross covariance belong together."""
         raise NotImplementedError("Nystrom is no low-rank structure; use inference='auto'.")

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 from sklearn.utils import check_random_state
 
 from errorband import linalg
 from errorband.kernels import Kernel
+from errorband.kernels.base import compiled_gram
+from errorband.kernels.padded import diagonal, gram
 from errorband.numerics import in_double_precision, pad_rows, padded_size
 from errorband.parameters import plain
 
@@ -122,8 +123,8 @@ def dead(kernel: Kernel, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
     other, the one that explains most first, until the rest explains nothing: of two duplicates one stays.
     """
     kernel = plain(kernel)
-    few = DEAD * float(np.max(_variances(kernel, X)))
-    K_uu, K_uf = linalg.regularised(_covariances(kernel, Z, Z)), _covariances(kernel, Z, X)
+    few = DEAD * float(np.max(diagonal(kernel, X)))
+    K_uu, K_uf = linalg.regularised(gram(kernel, Z, Z)), gram(kernel, Z, X)
     factor = linalg.cholesky(K_uu).factor
     precision = np.diagonal(linalg.inverse_from_cholesky(factor))
     doubtful = np.max(linalg.solve_cholesky(factor, K_uf) ** 2, axis=1) / precision < few
@@ -175,7 +176,7 @@ def _best_scores(how: str, X: np.ndarray, t: np.ndarray, noise: np.ndarray, n: i
         ½ [log(1 + v/σ²) − v/(v + σ²) + v(t − h)²/(v + σ²)²].
     """
     kernel, chosen = plain(kernel), []
-    v, h, columns = _variances(kernel, X), np.zeros(len(X)), np.zeros((n, len(X)))
+    v, h, columns = diagonal(kernel, X), np.zeros(len(X)), np.zeros((n, len(X)))
     padded = pad_rows(X, padded_size(len(X)))
     for m in range(n):
         score = np.log1p(v / noise)
@@ -183,7 +184,7 @@ def _best_scores(how: str, X: np.ndarray, t: np.ndarray, noise: np.ndarray, n: i
             score += v / (v + noise) * ((t - h) ** 2 / (v + noise) - 1.0)
         score[chosen] = -np.inf
         i = int(np.argmax(score))
-        column = np.asarray(_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
+        column = np.asarray(compiled_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
         columns[m] = column / np.sqrt(v[i] + noise[i])
         h = h + column * (t[i] - h[i]) / (v[i] + noise[i])
         v = np.maximum(v - columns[m] ** 2, 0.0)
@@ -201,43 +202,22 @@ def _pivots(
     largest prior variance is left to explain.
     """
     kernel = plain(kernel)
-    left = _variances(kernel, X)
+    left = diagonal(kernel, X)
     enough = least * left.max()
     first = 0 if given is None else len(given)
     columns, pivots = np.zeros((first + n_inducing, len(X))), []
     if given is not None and first:
-        factor = linalg.cholesky(linalg.regularised(_covariances(kernel, given, given))).factor
-        columns[:first] = linalg.solve_lower(factor, _covariances(kernel, given, X))
+        factor = linalg.cholesky(linalg.regularised(gram(kernel, given, given))).factor
+        columns[:first] = linalg.solve_lower(factor, gram(kernel, given, X))
         left = np.maximum(left - np.sum(columns[:first] ** 2, axis=0), 0.0)
     padded = pad_rows(X, padded_size(len(X)))
     for m in range(first, first + n_inducing):
         i = int(np.argmax(left))
         if left[i] <= enough:
             break
-        column = np.asarray(_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
+        column = np.asarray(compiled_gram(kernel, padded, X[i : i + 1]))[: len(X), 0] - columns[:m, i] @ columns[:m]
         columns[m] = column / np.sqrt(left[i])
         left = np.maximum(left - columns[m] ** 2, 0.0)
         left[i] = 0.0
         pivots.append(i)
     return pivots
-
-
-def _variances(kernel: Kernel, X: np.ndarray) -> np.ndarray:
-    """k(x, x) at each row, padded for the compiler and cut again."""
-    return np.array(_diagonal(kernel, pad_rows(X, padded_size(len(X)))))[: len(X)]
-
-
-def _covariances(kernel: Kernel, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """k(X, Z), padded for the compiler and cut again."""
-    padded = (pad_rows(a, padded_size(len(a))) for a in (X, Z))
-    return np.asarray(_gram(kernel, *padded))[: len(X), : len(Z)]
-
-
-@jax.jit
-def _diagonal(kernel: Kernel, X: Any) -> Any:
-    return kernel.gram_diag(X)
-
-
-@jax.jit
-def _gram(kernel: Kernel, X: Any, Z: Any) -> Any:
-    return kernel.gram(X, Z)

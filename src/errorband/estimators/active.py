@@ -8,11 +8,11 @@ import numpy as np
 
 from errorband import parameters
 from errorband.approximations import IVM, SubsetOfData
-from errorband.estimators.growth import at_values, predictive_at
+from errorband.estimators.held_out import Fitted
+from errorband.estimators.informative import informative_rows
 from errorband.inference import Inference, TrainingData
-from errorband.inference.informative import informative_rows
 from errorband.likelihoods import Gaussian
-from errorband.model import Model
+from errorband.model import Model, at_values
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import FitResult
@@ -33,13 +33,11 @@ def _informative(model: Model, data: TrainingData) -> np.ndarray:
 @in_double_precision
 def _with_gaussian_noise(model: Model, data: TrainingData) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Targets less the prior mean, and the variance of the noise of each, where scores of rows need them."""
-    likelihood: Any = parameters.plain(model.likelihood)
+    likelihood = parameters.plain(model.likelihood)
     approximation = model.approximation
     if not (isinstance(likelihood, Gaussian) and isinstance(approximation, SubsetOfData) and approximation.scores):
         return None, None
-    noise = np.full(len(data.y), float(likelihood.noise_variance))
-    noise += 0.0 if data.noise_variance is None else data.noise_variance
-    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), noise
+    return data.y - np.asarray(parameters.plain(model.mean).evaluate(data.X[:])), data.noise(likelihood)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,14 +114,12 @@ def take_turns(
 
 def _score(objective: EvidenceObjective, theta: np.ndarray, rows: np.ndarray, data: TrainingData) -> float:
     """The sum log p(y_I) + Σ_{n ∉ I} log p(yₙ | y_I); −∞ where inference finds no proper posterior."""
-    model, prior = objective.at(theta)
     try:
-        found = objective.inference.evaluate(prior, objective.data, objective.basis, objective.state)
+        found = Fitted.at(objective, theta)
     except np.linalg.LinAlgError:
         return -np.inf
     others = data.rows(np.setdiff1d(np.arange(len(data.y)), rows))
     if len(others.y) == 0:
         return found.log_evidence
-    posterior = objective.inference.posterior(model, prior, objective.data, objective.basis, found.state)
-    log_p = predictive_at(model, posterior, others).log_density(others.y)
+    log_p = found.predictive(others).log_density(others.y)
     return found.log_evidence + float(np.sum(log_p if others.weights is None else others.weights * log_p))

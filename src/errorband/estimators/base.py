@@ -14,26 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
 from errorband.estimators.active import rows_to_learn_from
-from errorband.estimators.growth import at_values, inducing_inputs
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.search import Found, Search
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import (
-    EP,
-    INFERENCES,
-    KL,
-    Inference,
-    Laplace,
-    Sparse,
-    SparseBlocks,
-    SparseNystrom,
-    TrainingData,
-)
-from errorband.inference import Exact as ExactInference
+from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, TrainingData
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
-from errorband.model import Model, PriorAtData
+from errorband.model import Model, PriorAtData, at_values, inducing_inputs
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, warn_if_not_converged
@@ -239,10 +227,9 @@ class GaussianProcess(BaseEstimator):
 
     def _automatic_inference(self, model: Model) -> Inference:
         """What ``inference="auto"`` stands for: a closed form, the approximation's rule, or that of the likelihood."""
-        rules = ExactInference(), SparseNystrom(), Sparse(), SparseBlocks()
-        closed_form = next((rule for rule in rules if rule.applies(model)), None)
+        closed_form = next((rule for rule in INFERENCES.values() if rule.applies(model)), None)
         if closed_form is not None:
-            return closed_form
+            return closed_form()
         power = model.approximation.ep_power
         if power is not None:
             return EP(power=power) if power > 0 else KL()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from errorband.kernels import Kernel
+from errorband.numerics import slices
 
 CHUNK = 2**20  # rows of a large table that are read at once
 SPREAD = 10_000  # about as many rows of a file are looked at for starting values
@@ -89,8 +90,7 @@ def training_inputs(X: np.ndarray, scaling: Scaling) -> Any:
 
 def chunks(X: Any) -> Iterator[np.ndarray]:
     """All rows, as arrays: a large table in pieces."""
-    for start in range(0, len(X), CHUNK):
-        yield X[start : start + CHUNK]
+    return (X[part] for part in slices(len(X), CHUNK))
 
 
 def spread_rows(X: Any) -> slice:

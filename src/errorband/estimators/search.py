@@ -12,9 +12,10 @@ from errorband import parameters
 from errorband.approximations import Inducing
 from errorband.approximations.placement import SAMPLE, move_dead
 from errorband.estimators.active import rows_to_learn_from, take_turns
-from errorband.estimators.growth import InducingSweep, at_values, grow, inducing_inputs
+from errorband.estimators.certificate import InducingSweep
+from errorband.estimators.growth import grow
 from errorband.inference import Inference, TrainingData
-from errorband.model import Model
+from errorband.model import Model, at_values, inducing_inputs
 from errorband.objective import EvidenceObjective
 from errorband.optimise import INTERRUPTED, LBFGS, FitResult, draw_restarts
 

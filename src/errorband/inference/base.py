@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from errorband.model import Model, PriorAtData
+from errorband.model import Model
 from errorband.numerics import pad_rows, padded_size
 from errorband.parameters import Printable
 from errorband.posterior import Posterior
@@ -43,6 +43,11 @@ class TrainingData:
         optional = (None if a is None else a[which] for a in (self.noise_variance, self.weights))
         return TrainingData(self.X[which], self.y[which], *optional)
 
+    def noise(self, likelihood: Any) -> np.ndarray:
+        """Variance of the noise of each target: that of the Gaussian likelihood and, on top of it, what is known."""
+        own = np.full(len(self.y), float(likelihood.noise_variance))
+        return own if self.noise_variance is None else own + self.noise_variance
+
 
 @dataclasses.dataclass(frozen=True)
 class Status:
@@ -54,10 +59,10 @@ class Status:
 
 
 class Adjoint(Protocol):
-    """Derivatives of the log evidence in the numbers of a :class:`PriorAtData`: a pytree of whatever form."""
+    """Derivatives of the log evidence in the numbers of :meth:`Inference.prior`: a pytree of whatever form."""
 
-    def expand(self) -> PriorAtData:
-        """The derivatives as :meth:`Model.inner` takes them. Traced, so that large arrays are made on the fly."""
+    def expand(self) -> Any:
+        """The derivatives as :meth:`Inference.inner` takes them. Traced, so that large arrays are made on the fly."""
         ...
 
 
@@ -95,24 +100,29 @@ class Inference(Printable):
         """Rule that finds evidence and posterior at the hyperparameters this one led to, if it can; None: this one."""
         return None
 
+    @classmethod
+    def applies(cls, model: Model) -> bool:
+        """Whether the rule is the closed form for this likelihood and approximation: ``inference="auto"`` takes it."""
+        return False
+
     @abc.abstractmethod
     def supports(self, model: Model, data: TrainingData) -> str | None:
-        """None if the rule applies; else a sentence that says why not and what does."""
+        """None if the rule can be used; else a sentence that says why not and what can."""
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """The training inputs as :meth:`prior` takes them: padded, so that folds of any size share compiled code."""
         return pad_rows(X, padded_size(len(X)))
 
-    def prior(self, model: Model, X: Any) -> PriorAtData:
-        """The numbers at these inputs that :meth:`evaluate` takes. Traced."""
+    def prior(self, model: Model, X: Any) -> Any:
+        """The numbers that :meth:`evaluate` takes: those at these inputs, unless a rule has use for others. Traced."""
         return model.prior(X)
 
-    def inner(self, model: Model, X: Any, bar: PriorAtData) -> Any:
+    def inner(self, model: Model, X: Any, bar: Any) -> Any:
         """⟨bar, prior⟩: its derivative in the model takes derivatives in those numbers to the hyperparameters."""
         return model.inner(X, bar)
 
     @abc.abstractmethod
-    def evaluate(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None) -> Evaluation:
+    def evaluate(self, prior: Any, data: TrainingData, basis: np.ndarray, state: Any = None) -> Evaluation:
         """Log evidence and its derivatives. ``basis`` (n, p) is integrated out of the mean under a flat prior.
 
         Arrays of ``prior`` may have more rows than the data: the rest is padding and is left alone.
@@ -120,12 +130,12 @@ class Inference(Printable):
 
     @abc.abstractmethod
     def posterior(
-        self, model: Model, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None
+        self, model: Model, prior: Any, data: TrainingData, basis: np.ndarray, state: Any = None
     ) -> Posterior:
         """The posterior, for prediction."""
 
     @abc.abstractmethod
-    def leave_one_out(self, prior: PriorAtData, data: TrainingData, basis: np.ndarray, state: Any = None) -> Predictive:
+    def leave_one_out(self, prior: Any, data: TrainingData, basis: np.ndarray, state: Any = None) -> Predictive:
         """Distribution of each training target given all the others."""
 
 

@@ -11,7 +11,7 @@ from errorband import linalg
 from errorband.approximations import Exact as NoApproximation
 from errorband.inference.base import Evaluation, Inference, Status
 from errorband.likelihoods import Gaussian
-from errorband.model import Model, PriorAtData
+from errorband.model import PriorAtData
 from errorband.parameters import replace_values
 from errorband.posterior import DensePosterior
 from errorband.predictive import GaussianPredictive
@@ -42,8 +42,9 @@ class Exact(Inference):
     True
     """
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation allow exact inference."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, whole covariance."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, NoApproximation)
 
     def supports(self, model, data):
@@ -146,8 +147,7 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     buffer = linalg.aligned_empty(len(K))
     A = buffer.reshape(-1)[: n * n].reshape(n, n)
     A[:] = K[:n, :n]
-    noise = float(prior.likelihood.noise_variance)  # pyright: ignore[reportAttributeAccessIssue]
-    A.flat[:: n + 1] += noise if data.noise_variance is None else noise + data.noise_variance
+    A.flat[:: n + 1] += data.noise(prior.likelihood)
     chol = linalg.cholesky(A, overwrite=True)
     r = data.y - np.asarray(prior.mean)[:n, 0]
     if p == 0:

@@ -1,16 +1,20 @@
 """Gaussian likelihood with the Nyström approximation."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Nystrom
-from errorband.inference.sparse import Sparse, first_pass
+from errorband.inference.base import TrainingData
+from errorband.inference.passes import first_pass
+from errorband.inference.sparse import Sparse
+from errorband.kernels.padded import diagonal, gram
 from errorband.likelihoods import Gaussian
 from errorband.model import Model
-from errorband.numerics import MEMORY_BUDGET, in_double_precision
-from errorband.posterior import NystromPosterior, clipped_variance, gram_padded, mean_at, prior_variance, rows_of
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, slices
+from errorband.posterior.base import prior_mean
+from errorband.posterior.nystrom import NystromPosterior, clipped_variance
 from errorband.predictive import GaussianPredictive
 
 
@@ -33,10 +37,12 @@ class SparseNystrom(Sparse):
     (True, False)
     """
 
+    reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "Nystrom"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, Nyström approximation."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, Nystrom)
 
     @in_double_precision
@@ -46,7 +52,7 @@ class SparseNystrom(Sparse):
         return NystromPosterior(
             kernel=model.kernel,
             mean=model.mean,
-            X=np.asarray(data.X[:]),
+            X=data.X,
             weights=weights,
             precision=precision,
             half=half,
@@ -62,28 +68,24 @@ class SparseNystrom(Sparse):
             mean  m_n + k'g − c_n g_n/a_n,     variance  k_nn + σ² − ck'ᵀ + c_n²/a_n.
         """
         weights, precision, half = _inverse(prior, data)
-        held: Any = prior.structure
-        kernel, n = held.kernel, len(weights)
-        X = np.asarray(data.X[:])
+        kernel, X, n = prior.kernel, data.X, len(weights)
         own = precision - np.sum(half**2, axis=1)
-        noise = np.full(n, float(prior.likelihood.noise_variance))
-        noise += 0.0 if data.noise_variance is None else data.noise_variance
-        means, variances = rows_of(mean_at, prior.mean, X).copy(), rows_of(prior_variance, kernel, X).copy()
+        means, variances = prior_mean(prior.mean, X).copy(), diagonal(kernel, X).copy()
         chunk = min(n, max(16, MEMORY_BUDGET // (32 * n)))
-        for start in range(0, n, chunk):
-            part = np.arange(start, min(start + chunk, n))
-            K = gram_padded(kernel, X[part], X).copy()
-            K[np.arange(len(part)), part] = 0.0
+        for part in slices(n, chunk):
+            K = gram(kernel, X[part], X).copy()
+            itself = np.arange(len(K)), np.arange(part.start, part.stop)
+            K[itself] = 0.0
             C = K * precision - (K @ half) @ half.T
-            c = C[np.arange(len(part)), part]
+            c = C[itself]
             means[part] += K @ weights - c * weights[part] / own[part]
             variances[part] += -np.sum(C * K, axis=1) + c**2 / own[part]
-        return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + noise))
+        return GaussianPredictive(means, np.sqrt(clipped_variance(variances) + data.noise(prior.likelihood)))
 
 
-def _inverse(prior: Any, data: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _inverse(model: Model, data: TrainingData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """G = A⁻¹t, E and H, with A = Q + noise."""
-    f = first_pass(prior, data)
+    f = first_pass(model, data)
     weights, half = np.empty(len(f.r)), np.empty((len(f.r), len(f.gamma)))
     for part in f.parts:
         V = f.V(part)

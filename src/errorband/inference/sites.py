@@ -16,10 +16,10 @@ import numpy as np
 
 from errorband.inference.base import Evaluation, Inference, Status, TrainingData
 from errorband.likelihoods import Likelihood
-from errorband.model import PriorAtData
+from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
 from errorband.posterior import SitePosterior
-from errorband.structures import Conditioned, Sites
+from errorband.structures import Conditioned, Predictor, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
 
@@ -58,11 +58,24 @@ def padded_data(data: TrainingData, size: int) -> Data:
 class SiteAdjoint(eqx.Module):
     """Derivatives that are already laid out like the prior."""
 
-    prior: PriorAtData
+    prior: Any
 
-    def expand(self) -> PriorAtData:
+    def expand(self) -> Any:
         """As it is."""
         return self.prior
+
+
+def site_posterior(model: Model, data: TrainingData, predictor: Predictor) -> SitePosterior:
+    """The posterior from what the structure kept for prediction."""
+    return SitePosterior(
+        kernel=model.kernel,
+        mean=model.mean,
+        approximation=model.approximation,
+        n_latents=model.likelihood.n_latents,
+        X=model.approximation.anchors(data.X),
+        predictor=predictor,
+        jitter=0.0,
+    )
 
 
 class SiteInference(Inference):
@@ -86,7 +99,7 @@ class SiteInference(Inference):
         if data.noise_variance is not None:
             return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
         name, power = type(model.approximation).__name__, model.approximation.ep_power
-        if not model.approximation.any_likelihood:
+        if not model.approximation.has_structure:
             return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood."
         if power is not None and power != self.ep_power:
             rule = f"EP(power={power:g})" if power else "KL()"
@@ -132,16 +145,7 @@ class SiteInference(Inference):
         """Condition the structure on the sites."""
         if state is None:
             state = self.evaluate(prior, data, basis).state
-        predictor = _predictor(prior, state)
-        return SitePosterior(
-            kernel=model.kernel,
-            mean=model.mean,
-            approximation=model.approximation,
-            n_latents=model.likelihood.n_latents,
-            X=model.approximation.anchors(data.X),
-            predictor=jax.tree.map(np.asarray, predictor),
-            jitter=0.0,
-        )
+        return site_posterior(model, data, jax.tree.map(np.asarray, _predictor(prior, state)))
 
     def leave_one_out(self, prior, data, basis, state=None):
         """Predict from the cavities."""

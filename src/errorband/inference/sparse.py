@@ -1,36 +1,22 @@
 """Gaussian likelihood with inducing points: evidence and all derivatives in two passes over the data, in chunks."""
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg
 from errorband.approximations import Inducing
 from errorband.approximations.base import sum_of_products
-from errorband.inference.base import Evaluation, Inference, Status, TrainingData
-from errorband.inference.sites import SiteAdjoint
-from errorband.kernels import Kernel
+from errorband.inference.base import Evaluation, Inference, Status
+from errorband.inference.passes import add, first_pass, pull_blocks, pull_factor, pull_product
+from errorband.inference.sites import SiteAdjoint, site_posterior
 from errorband.likelihoods import Gaussian
-from errorband.means import Mean
-from errorband.model import Model, PriorAtData
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
+from errorband.model import Model
+from errorband.numerics import in_double_precision, pad_rows
 from errorband.parameters import replace_values
-from errorband.posterior import SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.structures.low_rank import LowRankPredictor
-
-CHUNK = 2**20  # entries of K_fu that are worked on at once
-
-
-class InducingPrior(eqx.Module):
-    """Kernel and approximation at their current values: all this rule needs to make the basis, a chunk at a time."""
-
-    kernel: Kernel
-    approximation: Inducing
 
 
 class Sparse(Inference):
@@ -69,11 +55,14 @@ class Sparse(Inference):
     reads_rows: ClassVar[bool] = True
     partners: ClassVar[str] = "FITC or VFE"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, inducing points."""
         approximation = model.approximation
         return (
-            isinstance(model.likelihood, Gaussian) and isinstance(approximation, Inducing) and not approximation.blocks
+            isinstance(model.likelihood, Gaussian)
+            and isinstance(approximation, Inducing)
+            and approximation.has_structure
         )
 
     def supports(self, model, data):
@@ -95,13 +84,12 @@ class Sparse(Inference):
         return X[:0]
 
     def prior(self, model, X):
-        """Not the N × M basis and the mean at the data, but what makes them."""
-        assert isinstance(model.approximation, Inducing)
-        return PriorAtData(InducingPrior(model.kernel, model.approximation), model.likelihood, model.mean)  # pyright: ignore[reportArgumentType]
+        """Not the N × M basis and the mean at the data, but what makes them: the model itself."""
+        return model
 
     def inner(self, model, X, bar):
         """The derivatives are in kernel, mean and inducing inputs themselves: little is left."""
-        return sum_of_products(bar, self.prior(model, X))
+        return sum_of_products(bar, model)
 
     @in_double_precision
     def evaluate(self, prior, data, basis, state=None):
@@ -115,8 +103,7 @@ class Sparse(Inference):
         # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
         project = (f.bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
         g, S_bar = np.empty(len(f.r)), np.empty(len(f.r))
-        held: Any = prior.structure
-        functions, Z = (held.kernel, prior.mean), held.approximation.inducing_inputs
+        functions, Z = (prior.kernel, prior.mean), prior.inducing.inducing_inputs
 
         @in_double_precision
         def pulled_back(part: slice) -> tuple[Any, Any]:
@@ -130,7 +117,7 @@ class Sparse(Inference):
             K_bar[n:] = 0.0
             if alpha == 0:
                 r_bar = np.pad(-0.5 * rest * E, padding)
-                h, pulled = _pull_product(functions, Z, X, K_bar, np.pad(E, padding), beta, r_bar, g_bar)
+                h, pulled = pull_product(functions, Z, X, K_bar, np.pad(E, padding), beta, r_bar, g_bar)
                 S_bar[part] = 0.5 * (g[part] ** 2 - E + E**2 * (f.bound * q - np.asarray(h)[:n]))
             else:
                 # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
@@ -144,7 +131,7 @@ class Sparse(Inference):
                 linalg.solve_lower_rows(f.factor, rows, transposed=True, overwrite=True)
                 np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)
                 spread = scratch.T @ scratch
-                pulled = _pull_blocks(functions, Z, X, K_bar, np.pad(r_bar, padding), g_bar)
+                pulled = pull_blocks(functions, Z, X, K_bar, np.pad(r_bar, padding), g_bar)
             return jax.tree.map(np.asarray, pulled), spread
 
         bar = spread = None
@@ -156,11 +143,16 @@ class Sparse(Inference):
         fit = np.sum(np.log(f.S)) + f.log_det + g**2 @ f.S + f.gamma @ f.gamma + len(g) * np.log(2 * np.pi)
         value = -0.5 * fit + f.bound * left_out(alpha, f.r / f.noise)
         noise_bar = np.sum(S_bar) + 0.5 * rest * np.sum(f.r * f.E / f.noise)
+        return self._evaluation(value, prior, bar, noise_bar)
+
+    def _evaluation(self, value: float, model: Model, bar: Any, noise_bar: float) -> Evaluation:
+        """From derivatives in kernel and mean, in Z, and in the noise: laid out like the model."""
         (kernel_bar, mean_bar), Z_bar = bar
-        adjoint = PriorAtData(
-            InducingPrior(kernel_bar, replace_values(held.approximation, {("inducing_inputs",): Z_bar})),  # pyright: ignore[reportArgumentType]
-            replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
+        adjoint = Model(
+            kernel_bar,
+            replace_values(model.likelihood, {("noise_variance",): noise_bar}),
             mean_bar,
+            replace_values(model.approximation, {("inducing_inputs",): Z_bar}),
         )
         return Evaluation(float(value), SiteAdjoint(adjoint), None, Status(True, 0, "In closed form."))
 
@@ -168,16 +160,7 @@ class Sparse(Inference):
     def posterior(self, model, prior, data, basis, state=None):
         """What is left of the data: M weights and an M × M matrix."""
         f = first_pass(prior, data)
-        inverse = linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma)))
-        return SitePosterior(
-            kernel=model.kernel,
-            mean=model.mean,
-            approximation=model.approximation,
-            n_latents=1,
-            X=model.approximation.anchors(data.X),
-            predictor=LowRankPredictor(f.gamma[None], np.ascontiguousarray(inverse)),  # pyright: ignore[reportArgumentType]
-            jitter=0.0,
-        )
+        return site_posterior(model, data, predictor(f.gamma, f.chol))
 
     @in_double_precision
     def leave_one_out(self, prior, data, basis, state=None):
@@ -189,9 +172,14 @@ class Sparse(Inference):
             w = E - E**2 * np.sum(linalg.solve_lower_rows(f.chol.factor, V) ** 2, axis=1)
             means[part] = data.y[part] - E * (f.residual[part] - V @ f.gamma) / w
             variances[part] = 1.0 / w
-        held: Any = prior.structure
-        open_share = 1.0 - f.share if held.approximation.opens else 0.0
+        open_share = 1.0 - f.share if prior.inducing.opens else 0.0
         return GaussianPredictive(means, np.sqrt(variances + open_share * f.r))
+
+
+def predictor(gamma: np.ndarray, chol: linalg.Cholesky) -> LowRankPredictor:
+    """What prediction needs: γ, and C⁻¹ with B = CCᵀ."""
+    inverse = linalg.solve_lower(chol.factor, np.eye(len(gamma)))
+    return LowRankPredictor(gamma[None], np.ascontiguousarray(inverse))  # pyright: ignore[reportArgumentType]
 
 
 def left_out(share: float, ratio: np.ndarray) -> float:
@@ -199,154 +187,3 @@ def left_out(share: float, ratio: np.ndarray) -> float:
     if share == 0.0:
         return -0.5 * float(np.sum(ratio))
     return -0.5 * (1.0 - share) / share * float(np.sum(np.log1p(share * ratio)))
-
-
-class FirstPass(NamedTuple):
-    """Everything of size M² or N that (1) is made of."""
-
-    parts: list[slice]  # chunks of rows
-    V: Callable[[slice], np.ndarray]  # of a chunk; the next one of this thread may take its place
-    chunk: int
-    buffers: linalg.Buffers  # chunk × M
-    share: float  # α
-    bound: float  # b
-    residual: np.ndarray  # t
-    noise: np.ndarray  # σ², of each row
-    q: np.ndarray  # Σ_m V²
-    r: np.ndarray
-    S: np.ndarray
-    E: np.ndarray
-    factor: np.ndarray  # L
-    precision: np.ndarray  # VᵀEV = B − I
-    chol: linalg.Cholesky  # of B
-    log_det: float  # log|B|
-    gamma: np.ndarray
-
-
-def first_pass(prior: PriorAtData, data: TrainingData) -> FirstPass:
-    """Make B, a chunk of rows at a time."""
-    structure: Any = prior.structure
-    kernel, approximation = structure.kernel, structure.approximation
-    n, M, alpha = len(data.y), len(approximation.inducing_inputs), approximation.share
-    noise = np.full(n, float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
-    if data.noise_variance is not None:
-        noise += data.noise_variance
-    K_uu = np.array(factor_covariance(kernel, approximation.inducing_inputs))
-    uu = linalg.cholesky(K_uu, overwrite=True)
-    if uu.jitter > 0:
-        raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
-    chunk = chunk_rows(n, M)
-    residual, diagonal, q, S = (np.empty(n) for _ in range(4))
-    buffers = linalg.Buffers(chunk, M)
-    kept = np.empty((n, M)) if 8 * n * M <= MEMORY_BUDGET else None  # then the second pass need not make V again
-    there: set[int] = set()
-
-    @in_double_precision
-    def make_V(part: slice) -> np.ndarray:
-        V = buffers["V"][: part.stop - part.start] if kept is None else kept[part]
-        if part.start not in there:
-            made = _blocks(kernel, prior.mean, approximation.inducing_inputs, pad_rows(data.X[part], chunk))
-            V[:], diagonal[part], mean = (np.asarray(a)[: len(V)] for a in made)
-            residual[part] = data.y[part] - mean
-            linalg.solve_lower_rows(uu.factor, V, overwrite=True)
-            if kept is not None:
-                there.add(part.start)
-        return V
-
-    def products(part: slice) -> tuple[np.ndarray, np.ndarray]:
-        """VᵀEV and VᵀEt of these rows."""
-        V = make_V(part)
-        q[part] = np.einsum("nm,nm->n", V, V)
-        S[part] = alpha * np.maximum(diagonal[part] - q[part], 0.0) + noise[part]
-        scaled = np.divide(V, np.sqrt(S[part])[:, None], out=buffers["scratch"][: len(V)])
-        return scaled.T @ scaled, V.T @ (residual[part] / S[part])
-
-    parts = slices(n, chunk)
-    precision, right = np.zeros((M, M)), np.zeros(M)
-    for gram, vector in linalg.in_parallel(products, parts):
-        precision += gram
-        right += vector
-    chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
-    return FirstPass(
-        parts=parts,
-        V=make_V,
-        chunk=chunk,
-        buffers=buffers,
-        share=alpha,
-        bound=float(approximation.bound),
-        residual=residual,
-        noise=noise,
-        q=q,
-        r=np.maximum(diagonal - q, 0.0),
-        S=S,
-        E=1.0 / S,
-        factor=uu.factor,
-        precision=precision,
-        chol=chol,
-        log_det=chol.log_det,
-        gamma=linalg.solve_cholesky(chol.factor, right),
-    )
-
-
-def chunk_rows(n: int, M: int) -> int:
-    """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last.
-
-    Their number is even, if there are several: with two threads neither waits for the last.
-    """
-    chunks = -(-n // max(256, CHUNK // M))
-    chunks += chunks % 2 if chunks > 1 else 0
-    return padded_size(-(-n // chunks))
-
-
-def add(a: Any, b: Any) -> Any:
-    """Sum of two pytrees, as NumPy; the first may be None."""
-    b = jax.tree.map(np.asarray, b)
-    return b if a is None else jax.tree.map(np.add, a, b)
-
-
-@jax.jit
-def factor_covariance(kernel: Kernel, Z: Any) -> Any:
-    """K_uu."""
-    return linalg.regularised(kernel.gram(Z, Z))
-
-
-@jax.jit
-def _blocks(kernel: Kernel, mean: Mean, Z: Any, X: Any) -> tuple[Any, Any, Any]:
-    return kernel.gram(X, Z), kernel.gram_diag(X), mean.evaluate(X)
-
-
-@jax.jit
-def _pull_blocks(functions: tuple[Kernel, Mean], Z: Any, X: Any, K_bar: Any, diagonal_bar: Any, mean_bar: Any) -> Any:
-    """Derivatives in kernel, mean and Z, from those in K_fu, diag K_ff and m(X)."""
-
-    def inner(functions, Z):
-        kernel, mean = functions
-        of_kernel = jnp.vdot(K_bar, kernel.gram(X, Z)) + jnp.vdot(diagonal_bar, kernel.gram_diag(X))
-        return of_kernel + jnp.vdot(mean_bar, mean.evaluate(X))
-
-    return gradient(inner, functions, Z)
-
-
-@jax.jit
-def _pull_product(
-    functions: tuple[Kernel, Mean], Z: Any, X: Any, Y: Any, E: Any, beta: Any, diagonal_bar: Any, g: Any
-) -> tuple[Any, Any]:
-    """The same where K̄_fu = EY + gβᵀ, g being also the derivative in m(X); and the sum of each row of K_fu ∘ Y.
-
-    As K_fu = VLᵀ, the latter is diag V(·)Vᵀ for Y = V(·)L⁻¹: no further product for it.
-    """
-    h = jnp.sum(functions[0].gram(X, Z) * Y, axis=1)
-    return h, _pull_blocks(functions, Z, X, E[:, None] * Y + g[:, None] * beta, diagonal_bar, g)
-
-
-@jax.jit
-def pull_factor(functions: tuple[Kernel, Mean], Z: Any, bar: Any) -> Any:
-    """Derivatives in kernel, mean and Z, from those in K_uu."""
-    return gradient(lambda f, z: jnp.vdot(bar, linalg.regularised(f[0].gram(z, z))), functions, Z)
-
-
-def gradient(function: Any, functions: Any, Z: Any) -> tuple[Any, Any]:
-    """∂ function(functions, Z); zero for numbers that cannot be differentiated, such as a kernel's table of edges."""
-    moving, still = eqx.partition(functions, eqx.is_inexact_array)
-    bar, Z_bar = jax.grad(lambda m, z: function(eqx.combine(m, still), z), argnums=(0, 1))(moving, Z)
-    return eqx.combine(bar, jax.tree.map(jnp.zeros_like, still)), Z_bar

@@ -8,18 +8,17 @@ import numpy as np
 
 from errorband import linalg
 from errorband.approximations import PIC, PITC
-from errorband.inference.base import Evaluation, Status, TrainingData
-from errorband.inference.sites import SiteAdjoint
-from errorband.inference.sparse import InducingPrior, Sparse, add, factor_covariance, gradient, pull_factor
+from errorband.inference.base import TrainingData
+from errorband.inference.passes import add, factor_covariance, gradient, pull_factor
+from errorband.inference.sites import site_posterior
+from errorband.inference.sparse import Sparse, predictor
 from errorband.kernels import Kernel
 from errorband.likelihoods import Gaussian
 from errorband.means import Mean
-from errorband.model import Model, PriorAtData
+from errorband.model import Model
 from errorband.numerics import in_double_precision, pad_rows, padded_size
-from errorband.parameters import replace_values
-from errorband.posterior import PICPosterior, SitePosterior
+from errorband.posterior import PICPosterior
 from errorband.predictive import GaussianPredictive
-from errorband.structures.low_rank import LowRankPredictor
 
 
 class SparseBlocks(Sparse):
@@ -51,8 +50,9 @@ class SparseBlocks(Sparse):
     reads_rows: ClassVar[bool] = False
     partners: ClassVar[str] = "PITC or PIC"
 
-    def applies(self, model: Model) -> bool:
-        """Whether likelihood and approximation are those of this rule."""
+    @classmethod
+    def applies(cls, model):
+        """Gaussian likelihood, inducing points and blocks."""
         return isinstance(model.likelihood, Gaussian) and isinstance(model.approximation, PITC)
 
     @in_double_precision
@@ -62,8 +62,7 @@ class SparseBlocks(Sparse):
         M = len(f.gamma)
         inverse = linalg.full_inverse(f.chol)
         L_inverse = linalg.solve_lower(f.factor, np.eye(M))
-        held: Any = prior.structure
-        functions, Z, bar = (held.kernel, prior.mean), held.approximation.inducing_inputs, None
+        functions, Z, bar = (prior.kernel, prior.mean), prior.inducing.inducing_inputs, None
         spread, quadratic, log_det, noise_bar = np.zeros((M, M)), 0.0, f.chol.log_det, 0.0
         for b in f.blocks:
             g = b.weights
@@ -78,37 +77,23 @@ class SparseBlocks(Sparse):
             bar = add(bar, _pull_block(functions, Z, b.padded, *bars))
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse - 2.0 * spread
         bar = add(bar, pull_factor(functions, Z, -0.5 * L_inverse.T @ gram_bar @ L_inverse))
-        (kernel_bar, mean_bar), Z_bar = bar
-        adjoint = PriorAtData(
-            InducingPrior(kernel_bar, replace_values(held.approximation, {("inducing_inputs",): Z_bar})),  # pyright: ignore[reportArgumentType]
-            replace_values(prior.likelihood, {("noise_variance",): noise_bar}),
-            mean_bar,
-        )
         value = -0.5 * (log_det + quadratic + len(data.y) * np.log(2 * np.pi))
-        return Evaluation(float(value), SiteAdjoint(adjoint), None, Status(True, 0, "In closed form."))
+        return self._evaluation(value, prior, bar, noise_bar)
 
     @in_double_precision
     def posterior(self, model, prior, data, basis, state=None):
         """Inducing points only, or, for PIC, the blocks with them."""
         f = _factorise(prior, data)
-        spread = np.ascontiguousarray(linalg.solve_lower(f.chol.factor, np.eye(len(f.gamma))))
+        kept = predictor(f.gamma, f.chol)
         if not isinstance(model.approximation, PIC):
-            return SitePosterior(
-                kernel=model.kernel,
-                mean=model.mean,
-                approximation=model.approximation,
-                n_latents=1,
-                X=model.approximation.anchors(data.X),
-                predictor=LowRankPredictor(f.gamma[None], spread),  # pyright: ignore[reportArgumentType]
-                jitter=0.0,
-            )
+            return site_posterior(model, data, kept)
         return PICPosterior(
             kernel=model.kernel,
             mean=model.mean,
             approximation=model.approximation,
             factor=f.factor,
             gamma=f.gamma,
-            inverse=spread,
+            inverse=np.asarray(kept.inverse),
             labels=tuple(b.label for b in f.blocks),
             X=tuple(b.X for b in f.blocks),
             weights=tuple(b.weights for b in f.blocks),
@@ -147,13 +132,10 @@ class _Factors(NamedTuple):
     gamma: np.ndarray
 
 
-def _factorise(prior: PriorAtData, data: TrainingData) -> _Factors:
-    structure: Any = prior.structure
-    kernel, approximation = structure.kernel, structure.approximation
-    Z = approximation.inducing_inputs
-    noise = np.full(len(data.y), float(prior.likelihood.noise_variance))  # pyright: ignore[reportAttributeAccessIssue]
-    if data.noise_variance is not None:
-        noise += data.noise_variance
+def _factorise(model: Model, data: TrainingData) -> _Factors:
+    kernel, approximation = model.kernel, model.approximation
+    assert isinstance(approximation, PITC)
+    Z, noise = approximation.inducing_inputs, data.noise(model.likelihood)
     factor = linalg.cholesky(np.array(factor_covariance(kernel, Z)), overwrite=True).factor
     labels = approximation.labels(data.X)
     B, right, blocks = np.eye(len(Z)), np.zeros(len(Z)), []
@@ -161,7 +143,7 @@ def _factorise(prior: PriorAtData, data: TrainingData) -> _Factors:
         rows = np.flatnonzero(labels == label)
         n, X = len(rows), data.X[rows]
         padded = pad_rows(X, padded_size(n))
-        K_fu, K, m = (np.asarray(a) for a in _block(kernel, prior.mean, Z, padded))
+        K_fu, K, m = (np.asarray(a) for a in _block(kernel, model.mean, Z, padded))
         V = linalg.solve_lower_rows(factor, K_fu[:n])
         chol = linalg.cholesky(K[:n, :n] - V @ V.T + np.diag(noise[rows]))
         solved, residual = linalg.solve_cholesky(chol.factor, V), data.y[rows] - m[:n]

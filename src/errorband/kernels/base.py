@@ -133,13 +133,13 @@ class Kernel(Printable):
         """Covariance matrix of X with Z (with itself by default), as NumPy float64."""
         kernel, X, Z = self._ready(X, X if Z is None else Z)
         with double_precision():
-            return np.asarray(_gram(kernel, X, Z))
+            return np.asarray(compiled_gram(kernel, X, Z))
 
     def diag(self, X: Any) -> np.ndarray:
         """k(x, x) for each row, as NumPy float64."""
         kernel, X = self._ready(X)
         with double_precision():
-            return np.asarray(_gram_diag(kernel, X))
+            return np.asarray(compiled_gram_diag(kernel, X))
 
     def _ready(self, *inputs: Any) -> tuple[Any, ...]:
         """Checked kernel of plain values, and inputs; what is None gets its default for unit data, to try a kernel."""
@@ -165,12 +165,14 @@ class Kernel(Printable):
 
 
 @jax.jit
-def _gram(kernel, X, Z):
+def compiled_gram(kernel: Kernel, X: Any, Z: Any) -> Any:
+    """Compiled for each shape: :mod:`errorband.kernels.padded` sees to it that there are few."""
     return kernel.gram(X, Z)
 
 
 @jax.jit
-def _gram_diag(kernel, X):
+def compiled_gram_diag(kernel: Kernel, X: Any) -> Any:
+    """The same for the diagonal."""
     return kernel.gram_diag(X)
 
 

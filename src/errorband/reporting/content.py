@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.estimators.growth import InducingSweep
+from errorband.estimators.certificate import InducingSweep
 from errorband.reporting.checks import CoverageAt, Finding
 from errorband.reporting.hyperparameters import Hyperparameter
 from errorband.reporting.scores import Comparison, Scores
@@ -106,7 +106,7 @@ class InducingContent:
     rows: np.ndarray
     moved: int
     reason: str
-    learned: bool
+    fate: str  # learned, or not
     sweep: InducingSweep | None
 
 

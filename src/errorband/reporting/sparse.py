@@ -7,10 +7,11 @@ import numpy as np
 
 from errorband import effects
 from errorband.approximations import Inducing
-from errorband.estimators.growth import InducingSweep
+from errorband.estimators.certificate import InducingSweep
+from errorband.parameters import Parameter
 from errorband.reporting.content import InducingContent
 from errorband.reporting.figures import Figure, hover, label, layout, line
-from errorband.reporting.markup import Html
+from errorband.reporting.markup import Html, el
 from errorband.reporting.page import Plot, Section, table
 from errorband.reporting.text import count, duration, listing, number
 
@@ -18,6 +19,7 @@ MAX_ROWS = 500  # of the training rows that are drawn beside the inducing inputs
 MAX_INPUTS = 20  # of which the ranges are shown
 MAX_PICTURES = 4  # of classes with a model each
 TITLE = "The inducing inputs"
+LEARNED, LEFT = "learned with the hyperparameters", "left where they were put"
 PLACES = "Where the inducing inputs are (diamonds), among training rows (dots)."
 
 
@@ -35,14 +37,13 @@ def inducing_of_each(model: Any) -> tuple[InducingContent, ...]:
 
 def _content(model: Any, approximation: Any, whole: Any) -> InducingContent:
     scaling, X = model.scaling_, effects.training_data(whole)[0]
-    asked = getattr(model, "approximation", None)
     return InducingContent(
         method=type(approximation).__name__,
         places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
         reason=model.approximation_reason_,
-        learned=model.fit_result_ is not None and getattr(asked, "optimize_inputs", True),
+        fate=_fate(model.approximation) if model.fit_result_ is not None else LEFT,
         sweep=getattr(model, "inducing_sweep_", None),
     )
 
@@ -52,7 +53,7 @@ def inducing_section(content: InducingContent | None, names: Sequence[str]) -> S
     if content is None:
         return None
     c = content
-    lead = f"{c.method} sees the function through {count(len(c.places), 'inducing input')}, {_fate(c)}. {c.reason}"
+    lead = f"{c.method} sees the function through {count(len(c.places), 'inducing input')}, {c.fate}. {c.reason}"
     if c.moved:
         lead += f" {count(c.moved, 'inducing input')} had no part in the model and were moved on the way."
     blocks: list[Html | Plot | Sequence[Plot]] = []
@@ -73,7 +74,7 @@ def inducing_of_classes_section(
         return None
     lead = (
         f"Each class has a model of its own, which sees its function through inducing inputs of its own by "
-        f"{contents[0].method}, {_fate(contents[0])}."
+        f"{contents[0].method}, {contents[0].fate}."
     )
     rows = [
         [name, f"{len(c.places):,}", f"{_outside(c):,}", f"{c.moved:,}", c.reason]
@@ -83,14 +84,22 @@ def inducing_of_classes_section(
     blocks: list[Html | Plot | Sequence[Plot]] = [
         table(head, rows, "Inducing inputs of each class", "stack", (1, 2, 3))
     ]
+    drawn = list(zip(classes, contents, strict=True))[:MAX_PICTURES]
+    for name, c in drawn:
+        if c.sweep is not None:
+            blocks += [el("h3", f"Class {name}"), *_sweep(c.sweep)]
     if len(names) <= 2:
-        drawn = list(zip(classes, contents, strict=True))[:MAX_PICTURES]
         blocks.append([Plot(_places(c, names), f"Class {name}. {PLACES}") for name, c in drawn])
     return Section("inducing", TITLE, lead, blocks)
 
 
-def _fate(c: InducingContent) -> str:
-    return "learned with the hyperparameters" if c.learned else "left where they were put"
+def _fate(asked: Any) -> str:
+    """What a search does with the inducing inputs of the approximation that was asked for."""
+    if not isinstance(asked, Inducing):  # "auto"
+        return LEARNED
+    held = asked.inducing_inputs.fixed if isinstance(asked.inducing_inputs, Parameter) else False
+    learned = np.asarray(asked.optimize_inputs) & ~np.asarray(held)
+    return LEARNED if learned.all() else f"in part {LEARNED}" if learned.any() else LEFT
 
 
 def _outside(c: InducingContent) -> int:
@@ -110,9 +119,10 @@ def _sweep(s: InducingSweep) -> list[Html | Plot | Sequence[Plot]]:
         _curve(spent, nlpd, "seconds", texts),
         "The same against the time the sweep had taken. It depends on the machine.",
     )
+    chosen = max(M for M in s.n_inducing if s.chosen >= M)  # it may have grown by the rows held out
     rows = [
         [
-            f"{M:,}" + (" (chosen)" if s.chosen == M else ""),
+            f"{M:,}" + (" (chosen)" if chosen == M else ""),
             number(evidence, decimals=4),
             number(held, decimals=4),
             "" if gap is None else number(gap, 2),

@@ -4,7 +4,7 @@ Given sites, a structure returns the log-determinant, solves, marginals, predict
 that every inference rule is built from. ``docs/contracts/structures.md`` states the contract with its mathematics.
 """
 
-from errorband.structures.base import Conditioned, Predictor, State, Structure, log_partition
+from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.dense import Dense, DensePredictor, SignedRoot
 from errorband.structures.low_rank import LowRank, LowRankPredictor
 from errorband.structures.simplex import Factors, SimplexPredictor
@@ -29,5 +29,4 @@ __all__ = [
     "Sites",
     "State",
     "Structure",
-    "log_partition",
 ]

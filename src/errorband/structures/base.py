@@ -12,7 +12,6 @@ is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean: a cal
 import abc
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -100,14 +99,6 @@ class Conditioned(eqx.Module):
     def predictor(self) -> "Predictor":
         """What prediction needs, and nothing else."""
 
-    def predict(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Posterior of new latents, see `Predictor`."""
-        return self.predictor()(cross, prior)
-
-    def update_site(self, n: Array | int, shift: Array, precision: Array) -> "State":
-        """The posterior with site n replaced by (shift (L,), precision (L, L)) and all others as they are."""
-        return self.state().update(n, shift - self.sites.shift[n], precision - self.sites.precision[n])
-
 
 class State(eqx.Module):
     """A posterior in which one site can be changed cheaply, as sequential EP does inside ``lax.fori_loop``.
@@ -178,29 +169,3 @@ class Predictor(eqx.Module):
         prior : Array of shape (S, S)
             Prior covariance of the new latents.
         """
-
-
-@jax.custom_vjp
-def log_partition(structure: Structure, sites: Sites) -> Array:
-    """``structure.condition(sites).log_partition``, with the derivatives by hand in both arguments.
-
-    Differentiating the factorisations themselves would be slower, and wrong where a site is zero (√Π has no derivative
-    there) or has equal eigenvalues. With q = N(h, A)::
-
-        ∂/∂b = h        ∂/∂Πₙ = −½ (Aₙ + hₙhₙᵀ)        ∂/∂K = ½ (ggᵀ − W), as `Conditioned.adjoint`
-    """
-    return structure.condition(sites).log_partition
-
-
-def _forward(structure: Structure, sites: Sites) -> tuple[Array, Conditioned]:
-    conditioned = structure.condition(sites)
-    return conditioned.log_partition, conditioned
-
-
-def _backward(conditioned: Conditioned, cotangent: Array) -> tuple[Structure, Sites]:
-    mean, covariance = conditioned.marginals()
-    sites = Sites(mean, -0.5 * (covariance + mean[:, :, None] * mean[:, None, :]))
-    return jax.tree.map(lambda x: cotangent * x, (conditioned.adjoint(), sites))
-
-
-log_partition.defvjp(_forward, _backward)

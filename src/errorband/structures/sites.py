@@ -3,7 +3,6 @@
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 
 class Sites(eqx.Module):
@@ -21,7 +20,7 @@ class Sites(eqx.Module):
 
     Examples
     --------
-    >>> sites = Sites.diagonal([1.0, 2.0, 3.0], [1.0, 0.0, -0.5])
+    >>> sites = Sites.zeros(3)
     >>> sites.shift.shape, sites.precision.shape
     ((3, 1), (3, 1, 1))
     """
@@ -33,15 +32,6 @@ class Sites(eqx.Module):
     def zeros(cls, n_data: int, n_latents: int = 1) -> "Sites":
         """Sites that leave the prior as it is: where EP starts."""
         return cls(jnp.zeros((n_data, n_latents)), jnp.zeros((n_data, n_latents, n_latents)))
-
-    @classmethod
-    def diagonal(cls, shift: ArrayLike, precision: ArrayLike) -> "Sites":
-        """Sites of models with one latent per datum, from two vectors of length N."""
-        return cls(jnp.asarray(shift)[:, None], jnp.asarray(precision)[:, None, None])
-
-    @property
-    def n_data(self) -> int:
-        return self.shift.shape[0]
 
     @property
     def n_latents(self) -> int:

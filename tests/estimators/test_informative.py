@@ -13,9 +13,9 @@ import errorband
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM
 from errorband.estimators.active import take_turns
+from errorband.estimators.informative import informative_rows
 from errorband.inference import EP, TrainingData
 from errorband.inference.ep import tilted_derivatives
-from errorband.inference.informative import informative_rows
 from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.means import Zero

@@ -1,0 +1,13 @@
+"""What prediction needs and nothing else. A new posterior is one file and one line in :data:`POSTERIORS`."""
+
+from errorband.posterior.base import Posterior
+from errorband.posterior.dense import DensePosterior
+from errorband.posterior.nystrom import NystromPosterior
+from errorband.posterior.pic import PICPosterior
+from errorband.posterior.site import SitePosterior
+
+POSTERIORS: dict[str, type[Posterior]] = {
+    cls.__name__: cls for cls in (DensePosterior, SitePosterior, PICPosterior, NystromPosterior)
+}
+
+__all__ = [*POSTERIORS, "POSTERIORS", "Posterior"]

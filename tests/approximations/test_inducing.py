@@ -75,10 +75,11 @@ def test_structure_and_cross_agree(name, data):
     approximation = FAMILY[name](inducing_inputs=X[::5])
     with double_precision():
         structure = approximation.structure(KERNEL, X, 2)
-        cross = approximation.cross(KERNEL, X, X, 2)
+        anchors = approximation.anchors(KERNEL, X)
+        cross = approximation.cross(KERNEL, anchors, X, 2)
         K = np.asarray(structure.dense())[::2, ::2]
         weights = np.sin(np.arange(2.0 * cross.shape[2])).reshape(2, -1)
-        product = approximation.cross_times(KERNEL, X, X, weights)
+        product = approximation.cross_times(KERNEL, anchors, X, weights)
     Q = q_matrix(KERNEL, X[::5], X, X)
     assert_allclose(np.asarray(structure.basis), np.asarray(cross))
     left_out = KERNEL.diag(X) - np.diagonal(Q)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.kernels import Kernel
+from errorband.numerics import pad_rows, padded_size
 from errorband.parameters import Printable
 from errorband.structures import Structure
 
@@ -67,16 +68,16 @@ class Approximation(Printable):
         return sum_of_products(bar, self.structure(kernel, X, n_latents))
 
     @abc.abstractmethod
-    def cross(self, kernel: Kernel, X: Any, X_new: Any, n_latents: int) -> Any:
+    def cross(self, kernel: Kernel, anchors: Any, X_new: Any, n_latents: int) -> Any:
         """Covariance of new latent values with what the structure is expressed in: (L, S, ·). Traceable."""
 
-    def anchors(self, X: np.ndarray) -> np.ndarray:
-        """The training inputs that :meth:`cross` looks at, to be kept for prediction."""
-        return X
+    def anchors(self, kernel: Kernel, X: np.ndarray) -> np.ndarray:
+        """What :meth:`cross` has need of, made once and kept for prediction: the training inputs, padded."""
+        return pad_rows(X, padded_size(len(X)))
 
-    def cross_times(self, kernel: Kernel, X: Any, X_new: Any, weights: Any) -> Any:
+    def cross_times(self, kernel: Kernel, anchors: Any, X_new: Any, weights: Any) -> Any:
         """``cross`` times weights (L, ·), for predictive means: (S, L). Override it if there is a cheaper way."""
-        return jnp.einsum("lsm,lm->sl", self.cross(kernel, X, X_new, len(weights)), weights)
+        return jnp.einsum("lsm,lm->sl", self.cross(kernel, anchors, X_new, len(weights)), weights)
 
     def new_variance(self, kernel: Kernel, X_new: Any, cross: Any) -> Any:
         """Prior variance of new latent values, (S, L): that of the kernel, unless the model has another there."""

@@ -40,5 +40,5 @@ class Exact(Approximation):
 
         return jax.lax.scan(block, 0.0, jnp.arange(-(-n // size)))[0]
 
-    def cross(self, kernel, X, X_new, n_latents):
-        return for_each_latent(kernel.gram(X_new, X), n_latents)
+    def cross(self, kernel, anchors, X_new, n_latents):
+        return for_each_latent(kernel.gram(X_new, anchors), n_latents)

@@ -21,6 +21,7 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
@@ -28,6 +29,7 @@ from jax.scipy.linalg import solve_triangular
 from errorband import linalg
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
+from errorband.numerics import in_double_precision
 from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values
 from errorband.structures import LowRank
 
@@ -118,22 +120,30 @@ class Inducing(Approximation):
             return None
         return for_each_latent(_left_out(kernel, X, self._whitened(kernel, X)), n_latents).T
 
-    def cross(self, kernel, X, X_new, n_latents):
-        return for_each_latent(self._whitened(kernel, X_new), n_latents)
+    @in_double_precision
+    def anchors(self, kernel, X):
+        """L with LLᵀ = K_uu: nothing of the training inputs."""
+        return np.asarray(_factor(self, kernel))
 
-    def anchors(self, X):
-        return X[:0]
+    def cross(self, kernel, anchors, X_new, n_latents):
+        return for_each_latent(self._solved(kernel, anchors, X_new), n_latents)
 
-    def cross_times(self, kernel, X, X_new, weights):
-        return kernel.gram(X_new, self.inducing_inputs) @ solve_triangular(self._factor(kernel).T, weights.T)
-
-    def _factor(self, kernel):
-        """L with LLᵀ = K_uu."""
-        return jnp.linalg.cholesky(linalg.regularised(kernel.gram(self.inducing_inputs, self.inducing_inputs)))
+    def cross_times(self, kernel, anchors, X_new, weights):
+        return kernel.gram(X_new, self.inducing_inputs) @ solve_triangular(anchors.T, weights.T)
 
     def _whitened(self, kernel, X):
         """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
-        return solve_triangular(self._factor(kernel), kernel.gram(self.inducing_inputs, X), lower=True).T
+        return self._solved(kernel, _factor(self, kernel), X)
+
+    def _solved(self, kernel, factor, X):
+        return solve_triangular(factor, kernel.gram(self.inducing_inputs, X), lower=True).T
+
+
+@jax.jit
+def _factor(approximation: Inducing, kernel: Any) -> Any:
+    """L with LLᵀ = K_uu."""
+    Z = approximation.inducing_inputs
+    return jnp.linalg.cholesky(linalg.regularised(kernel.gram(Z, Z)))
 
 
 def _left_out(kernel, X, basis):

@@ -72,7 +72,7 @@ def site_posterior(model: Model, data: TrainingData, predictor: Predictor) -> Si
         mean=model.mean,
         approximation=model.approximation,
         n_latents=model.likelihood.n_latents,
-        X=model.approximation.anchors(data.X),
+        anchors=model.approximation.anchors(model.kernel, data.X),
         predictor=predictor,
         jitter=0.0,
     )

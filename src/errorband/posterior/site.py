@@ -20,8 +20,8 @@ class SitePosterior(Posterior):
 
     Attributes
     ----------
-    X : array (n, D)
-        The training inputs, as far as the approximation looks at them again: none for inducing points.
+    anchors : array
+        What the approximation needs for the covariance of new inputs with what it is expressed in.
     predictor : Predictor
         What the structure kept.
     """
@@ -30,14 +30,13 @@ class SitePosterior(Posterior):
     mean: Mean
     approximation: Approximation
     n_latents: int = eqx.field(static=True)
-    X: np.ndarray
+    anchors: np.ndarray
     predictor: Predictor
     jitter: float
 
     @in_double_precision
     def marginals(self, X, variance=True):
         n, L = len(X), self.n_latents
-        train = self._train()
         chunk = min(
             padded_size(n), max(16, MEMORY_BUDGET // (48 * self.predictor.numbers_per_row))
         )  # several at a time
@@ -47,9 +46,9 @@ class SitePosterior(Posterior):
         def predict(part: slice) -> None:
             rows = X[part]
             if not variance:
-                means[part] = np.asarray(_site_mean(self, train, pad_rows(rows, chunk)))[: len(rows)]
+                means[part] = np.asarray(_site_mean(self, pad_rows(rows, chunk)))[: len(rows)]
                 return
-            mean, cov, prior = _site_predict(self, train, pad_rows(rows, chunk))
+            mean, cov, prior = _site_predict(self, pad_rows(rows, chunk))
             means[part] = np.asarray(mean)[: len(rows)]
             cov = np.array(cov)[: len(rows)]
             diagonal = np.einsum("nll->nl", cov)  # a view
@@ -64,32 +63,29 @@ class SitePosterior(Posterior):
     def joint(self, X):
         if self.n_latents > 1:
             raise ValueError("Joint covariances are offered for models with one latent function.")
-        mean, cov = _site_joint(self, self._train(), pad_rows(X, padded_size(len(X))))
+        mean, cov = _site_joint(self, pad_rows(X, padded_size(len(X))))
         return np.asarray(mean)[: len(X)], np.asarray(cov)[: len(X), : len(X)]
-
-    def _train(self) -> np.ndarray:
-        return pad_rows(self.X, padded_size(len(self.X))) if len(self.X) else self.X
 
 
 @jax.jit
-def _site_predict(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any, Any]:
+def _site_predict(posterior: SitePosterior, X: Any) -> tuple[Any, Any, Any]:
     L = posterior.n_latents
-    cross = posterior.approximation.cross(posterior.kernel, train, X, L)
+    cross = posterior.approximation.cross(posterior.kernel, posterior.anchors, X, L)
     prior = posterior.approximation.new_variance(posterior.kernel, X, cross)
     mean, cov = posterior.predictor(cross, prior)
     return mean.at[:, 0].add(posterior.mean.evaluate(X)), cov, prior
 
 
 @jax.jit
-def _site_mean(posterior: SitePosterior, train: Any, X: Any) -> Any:
+def _site_mean(posterior: SitePosterior, X: Any) -> Any:
     weights = posterior.predictor.mean_weights
-    mean = posterior.approximation.cross_times(posterior.kernel, train, X, weights)
+    mean = posterior.approximation.cross_times(posterior.kernel, posterior.anchors, X, weights)
     return mean.at[:, 0].add(posterior.mean.evaluate(X))
 
 
 @jax.jit
-def _site_joint(posterior: SitePosterior, train: Any, X: Any) -> tuple[Any, Any]:
-    cross = posterior.approximation.cross(posterior.kernel, train, X, 1)
+def _site_joint(posterior: SitePosterior, X: Any) -> tuple[Any, Any]:
+    cross = posterior.approximation.cross(posterior.kernel, posterior.anchors, X, 1)
     prior = posterior.approximation.new_covariance(posterior.kernel, X, cross[0])
     mean, cov = posterior.predictor.joint(cross[0], prior)
     return mean + posterior.mean.evaluate(X), cov

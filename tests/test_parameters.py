@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
+from errorband.constraints import LIMIT
 from errorband.kernels import Constant, Linear, Projection, SquaredExponential
 from errorband.likelihoods import Ordinal
 from errorband.numerics import double_precision
 from errorband.parameters import (
-    LIMIT,
     POSITIVE,
     REAL,
     GreaterThan,

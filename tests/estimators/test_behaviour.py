@@ -113,11 +113,11 @@ def test_ways_to_ask_agree(fitted, data):
 
 
 def test_prediction_in_chunks_equals_prediction_at_once(fitted, monkeypatch):
-    from errorband import posterior
+    from errorband.posterior import dense
 
     X = np.random.default_rng(1).uniform(-3, 3, (1000, 2))
     whole = fitted.predict(X, return_std=True)
-    monkeypatch.setattr(posterior, "MEMORY_BUDGET", 40_000)
+    monkeypatch.setattr(dense, "MEMORY_BUDGET", 40_000)
     chunked = fitted.predict(X, return_std=True)
     assert_allclose(chunked, whole, rtol=1e-12)
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.scaling import Scaling, training_inputs
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_noise_variance
 from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.numerics import double_precision
@@ -135,12 +135,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
-            noise_variance = np.asarray(noise_variance, dtype=np.float64)
-            if noise_variance.shape != y.shape or not np.all(np.isfinite(noise_variance) & (noise_variance >= 0)):
-                raise ValueError(
-                    f"noise_variance must be one finite, non-negative number per row, shape {y.shape}; got shape "
-                    f"{noise_variance.shape}."
-                )
+            noise_variance = check_noise_variance(noise_variance, len(y))
         check_magnitude(y, "y")
         # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
         scaling = self._scaling(X, y if self._likelihood().location_scale else None)

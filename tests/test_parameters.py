@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
+from errorband.approximations import FITC
 from errorband.kernels import Constant, Linear, Projection, SquaredExponential
+from errorband.likelihoods import Gaussian
 from errorband.numerics import double_precision
 from errorband.parameters import (
     LIMIT,
@@ -313,3 +315,7 @@ def test_declared_axes_are_enforced():
         Thresholds(slope=[1.0, 2.0])
     with pytest.raises(ValueError, match="slope of Thresholds"):
         Thresholds(slope=Parameter([1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"noise_variance of Gaussian must be a number; got shape \(2,\)"):
+        Gaussian([0.1, 0.2])
+    with pytest.raises(ValueError, match=r"inducing_inputs of FITC must be a matrix; got shape \(1, 2, 3\)"):
+        FITC(inducing_inputs=np.ones((1, 2, 3)))

@@ -195,7 +195,8 @@ def _as_value(value: Any) -> Any:
 def hyperparameter(constraint: Real, default: Any = None, ndim: int | None = None) -> Any:
     """Declare a field of a module as a hyperparameter with this constraint.
 
-    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, None for anything.
+    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a
+    matrix, None for anything.
     """
     return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
 
@@ -346,7 +347,7 @@ class Printable(eqx.Module):
             held, ndim = getattr(self, field.name), field.metadata.get("ndim")
             value = held.value if isinstance(held, Parameter) else held
             if ndim is not None and value is not None and np.ndim(value) > ndim:
-                kind = "a number" if ndim == 0 else "a number or a vector"
+                kind = ("a number", "a number or a vector", "a matrix")[ndim]
                 raise ValueError(f"{field.name} of {type(self).__name__} must be {kind}; got shape {np.shape(value)}.")
 
     def __repr__(self) -> str:

@@ -121,9 +121,9 @@ class LBFGS:
                     break
         best = max(runs, key=lambda r: r.best_value)
         if not np.isfinite(best.best_value):
+            why = (best.last_failure or "it is not finite").rstrip(".")
             raise np.linalg.LinAlgError(
-                "No starting point has a usable objective: "
-                f"{best.last_failure or 'it is not finite'}. Check the scale of the data and the kernel's values."
+                f"No starting point has a usable objective: {why}. Check the scale of the data and the kernel's values."
             )
         return FitResult(
             value=best.best_value,

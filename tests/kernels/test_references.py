@@ -399,7 +399,7 @@ def test_raw_columns_are_those_with_labels():
 @pytest.mark.parametrize(
     ("kernel", "X", "message"),
     [
-        (SquaredExponential([1.0, 2.0, 3.0]), X1, "3 entries for 1 inputs"),
+        (SquaredExponential([1.0, 2.0, 3.0]), X1, "3 entries for 1 inputs; give one number for all"),
         (SquaredExponential([1.0, 2.0, 3.0]), X2, "3 entries for 2 inputs"),
         (2 * Linear([1.0, 2.0]) + Constant(), X3, "variance of Linear has 2 entries for 3 inputs"),
         (Projection(Linear(), 1, [[1.0], [2.0]]), X3, "2 rows for 3 inputs"),

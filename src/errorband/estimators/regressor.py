@@ -166,11 +166,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         scaled = self._inputs(X)
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
         if return_cov:
+            if not (latent or self.likelihood_.location_scale):
+                raise ValueError(
+                    f"The joint covariance of targets is offered for additive noise, not for "
+                    f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
+                )
             mean, cov = self._joint(scaled)
             if not latent:
                 predictive = self.likelihood_.predictive(mean[:, None], np.diagonal(cov)[:, None, None])
-                if not self.likelihood_.location_scale:
-                    raise ValueError("The joint covariance is offered for additive noise; ask with latent=True.")
                 cov = cov + np.diag(predictive.variance - np.diagonal(cov))
             return scale * mean + shift, scale**2 * cov
         if not return_std:

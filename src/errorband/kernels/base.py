@@ -62,7 +62,8 @@ class Kernel(Printable):
         for e in entries(self):
             if len(e.path) == 1 and np.ndim(e.value) == 1 and len(e.value) not in (1, X.shape[1]):
                 raise ValueError(
-                    f"{e.name} of {type(self).__name__} has {len(e.value)} entries for {X.shape[1]} inputs."
+                    f"{e.name} of {type(self).__name__} has {len(e.value)} entries for {X.shape[1]} inputs; give one "
+                    "number for all, or one for each."
                 )
 
     # ------------------------------------------------------------------ what library code calls

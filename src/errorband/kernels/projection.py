@@ -59,7 +59,10 @@ class Projection(Kernel):
     def check_inputs(self, X):
         matrix = self._given()
         if matrix is not None and len(matrix) != X.shape[1]:
-            raise ValueError(f"matrix of Projection has {len(matrix)} rows for {X.shape[1]} inputs.")
+            raise ValueError(
+                f"matrix of Projection has {len(matrix)} rows for {X.shape[1]} inputs; give one for each, shape "
+                f"({X.shape[1]}, {self.rank})."
+            )
 
     def _given(self):
         return self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix

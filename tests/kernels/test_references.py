@@ -424,7 +424,7 @@ def test_inputs_a_kernel_cannot_take_are_refused(kernel, X, message):
         (lambda: Constant(Parameter([1.0, 2.0])), "must be a number"),
         (lambda: Matern(nu=1.0), "nu=1.0"),
         (lambda: BSpline(degree=2), "odd"),
-        (lambda: Polynomial(degree=0), "at least 1"),
+        (lambda: Polynomial(degree=0), r"Polynomial\(degree=0\): give a whole number, one or more"),
         (lambda: Polynomial(degree=1.5), "whole number"),
         (lambda: Diffusion([[0, 1], [2, 0]]), "symmetric"),
         (lambda: Diffusion([[0, -1], [-1, 0]]), "non-negative"),

@@ -28,6 +28,7 @@ from jax.scipy.linalg import solve_triangular
 from errorband import linalg
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
+from errorband.arguments import check_whole
 from errorband.parameters import Parameter, Real, hyperparameter, replace_values
 from errorband.structures import LowRank
 
@@ -59,9 +60,8 @@ class Inducing(Approximation):
 
     def __check_init__(self):
         name = type(self).__name__
-        number = self.n_inducing
-        if number != "auto" and not (isinstance(number, (int, np.integer)) and number > 0):
-            raise ValueError(f"{name}(n_inducing={number!r}): give a whole number, one or more, or 'auto'.")
+        if self.n_inducing != "auto":
+            check_whole(name, "n_inducing", self.n_inducing, other=", or 'auto'")
         if not self.budget >= 0:
             raise ValueError(f"{name}(budget={self.budget!r}): give seconds, zero or more.")
         if self.init not in PLACEMENTS:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact
+from errorband.arguments import check_whole
 from errorband.estimators.active import rows_to_learn_from
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.search import Found, Search
@@ -218,8 +219,7 @@ class GaussianProcess(BaseEstimator):
         return Laplace(last_word=EP()) if likelihood.smooth and not likelihood.log_concave else EP()
 
     def _n_restarts(self) -> int:
-        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
-            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
+        check_whole(type(self).__name__, "n_restarts", self.n_restarts, least=0)
         return int(self.n_restarts)
 
     def _optimizer(self) -> LBFGS | None:

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
+from errorband.arguments import check_whole
 from errorband.likelihoods.base import ClassLikelihood
-from errorband.likelihoods.softmax import check_n_classes
 from errorband.parameters import Ordered, Parameter, hyperparameter
 from errorband.special import log_ndtr_between
 
@@ -35,7 +35,7 @@ class Ordinal(ClassLikelihood):
     log_concave: ClassVar[bool] = True
 
     def __check_init__(self):
-        check_n_classes(self)
+        check_whole("Ordinal", "n_classes", self.n_classes, least=2)
         given = self.thresholds.value if isinstance(self.thresholds, Parameter) else self.thresholds
         if given is not None and np.shape(given) != (self.n_classes - 1,):
             raise ValueError(

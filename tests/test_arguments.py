@@ -5,10 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from errorband import GPRegressor
+from errorband import LBFGS, GPRegressor
 from errorband.approximations import FITC, IVM, PITC, SubsetOfData
 from errorband.arguments import check_number, check_whole
-from errorband.kernels import Polynomial
+from errorband.inference import EP, KL, Laplace
+from errorband.kernels import Polynomial, heat
 from errorband.likelihoods import Binomial, Ordinal, Softmax
 
 COUNTS = {
@@ -31,6 +32,29 @@ def test_counts_are_whole_numbers_everywhere(name, bad):
     with pytest.raises(ValueError, match=f"^{re.escape(f'{name}={bad!r}): give a whole number, ')}"):
         COUNTS[name](bad)
     COUNTS[name](np.int64(2))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: LBFGS(max_iter=0), "LBFGS(max_iter=0): give a whole number, one or more."),
+        (lambda: LBFGS(tolerance=-1e-9), "LBFGS(tolerance=-1e-09): give a number, zero or more."),
+        (lambda: LBFGS(gradient_tolerance=np.nan), "LBFGS(gradient_tolerance=nan): give a number, zero or more."),
+        (lambda: LBFGS(max_seconds=-1), "LBFGS(max_seconds=-1): give seconds, zero or more, or None."),
+        (lambda: LBFGS(max_seconds="60"), "LBFGS(max_seconds='60'): give seconds, zero or more, or None."),
+        (lambda: Laplace(max_iter=2.5), "Laplace(max_iter=2.5): give a whole number, one or more."),
+        (lambda: Laplace(tolerance=0.0), "Laplace(tolerance=0.0): give a number above zero."),
+        (lambda: KL(max_sweeps=-3), "KL(max_sweeps=-3): give a whole number, one or more."),
+        (lambda: KL(tolerance=-1.0), "KL(tolerance=-1.0): give a number above zero."),
+        (lambda: EP(max_sweeps=True), "EP(max_sweeps=True): give a whole number, one or more."),
+        (lambda: EP(tolerance=np.inf), "EP(tolerance=inf): give a number above zero."),
+        (lambda: heat(-0.5), "heat(time=-0.5): give a number above zero."),
+        (lambda: heat(0.5, 0), "heat(n_features=0): give a whole number, one or more."),
+    ],
+)
+def test_settings_of_searches_and_rules(make, told):
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        make()
 
 
 def test_the_least_number_is_allowed():

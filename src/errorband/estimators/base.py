@@ -42,6 +42,8 @@ from errorband.predictive import Predictive
 # evaluation; fewer where sites are found by many sweeps over it.
 EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 
+ASKED_FOR = "As asked for."  # why an approximation was taken that was given
+
 
 class GaussianProcess(BaseEstimator):
     """Base of the estimators: builds the model, searches its hyperparameters, conditions it on the data."""
@@ -168,11 +170,11 @@ class GaussianProcess(BaseEstimator):
     def _approximation(self, n: int, likelihood: Likelihood, mean: Mean) -> tuple[Approximation, str]:
         """The approximation for n rows, and why this one."""
         if isinstance(self.approximation, Approximation):
-            return self.approximation, "As asked for."
+            return self.approximation, ASKED_FOR
         if self.approximation == "exact":
-            return Exact(), "As asked for."
+            return Exact(), ASKED_FOR
         if self.approximation == "auto":
-            limit = EXACT_ROWS if isinstance(likelihood, Gaussian) else EXACT_ROWS_SITES
+            limit = self._exact_rows(likelihood)
             if n <= limit:
                 return Exact(), f"No approximation: {n} rows, of at most {limit}."
             if mean.marginalize:
@@ -182,6 +184,10 @@ class GaussianProcess(BaseEstimator):
             f"approximation={self.approximation!r}: choose 'auto', 'exact' or one of errorband.approximations: "
             f"{', '.join(APPROXIMATIONS)}, such as approximation=FITC(200)."
         )
+
+    def _exact_rows(self, likelihood: Likelihood) -> int:
+        """How many rows an evaluation without approximation can have that takes seconds and a few hundred MB."""
+        return EXACT_ROWS if isinstance(likelihood, Gaussian) else EXACT_ROWS_SITES
 
     def _inference(self, model: Model) -> Inference:
         if isinstance(self.inference, Inference):

@@ -146,7 +146,7 @@ def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder)
     from errorband import effects
     from errorband.reporting.build import calibrate
     from errorband.reporting.checks import verdict
-    from errorband.reporting.scores import baseline_scores, compare, score
+    from errorband.reporting.scores import baseline_scores, paired, score
 
     model, X_test, y_test = fitted.judged, X.iloc[fitted.test], y[fitted.test]
     X_train, y_train = effects.training_data(model)
@@ -154,7 +154,7 @@ def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder)
     own = score(f"errorband {type(model).__name__}", "", y_test, predictive, y_train)
     others = baseline_scores(X_train, y_train, X_test.to_numpy(), y_test)
     sentences = verdict(
-        own, [compare(own, o) for o in others], list(calibrate(y_test, predictive).at), encoder.target, len(y_test)
+        own, [paired(own, o) for o in others], list(calibrate(y_test, predictive).at), encoder.target, len(y_test)
     )
     return [(s.name, s.values) for s in (own, *others)], " ".join(sentences)
 

@@ -16,7 +16,7 @@ from errorband.reporting.checks import CoverageAt
 from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
 from errorband.reporting.describe import describe, first
 from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import baseline_scores, compare, score
+from errorband.reporting.scores import baseline_scores, paired, score
 from errorband.reporting.sparse import inducing
 
 LEVELS = (0.5, 0.8, 0.95)
@@ -48,7 +48,7 @@ def build_regression(
     predictive: Predictive = model.predictive(X_test)
     own = score(type(model).__name__, "this model", y, predictive, train_y)
     others = baseline_scores(train_X, train_y, test_X, y) if baselines else []
-    comparisons = tuple(compare(own, other) for other in others)
+    comparisons = tuple(paired(own, other) for other in others)
     calibration = calibrate(y, predictive)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)

@@ -24,7 +24,7 @@ from errorband.reporting.checks import Finding
 from errorband.reporting.class_content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise, Reliability
 from errorband.reporting.class_scores import class_baselines, class_score, class_verdict
 from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import compare
+from errorband.reporting.scores import paired
 from errorband.reporting.sparse import inducing, inducing_of_each
 from errorband.reporting.text import count, percent
 
@@ -57,7 +57,7 @@ def build_classification(
     frequency = np.bincount(train, minlength=n) / len(train)
     own = class_score(type(model).__name__, "this model", codes, share, frequency)
     others = class_baselines(train_X, train, test_X, codes, n) if baselines else []
-    comparisons = tuple(compare(own, other) for other in others)
+    comparisons = tuple(paired(own, other) for other in others)
     reliability = reliable(codes, share)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)

@@ -189,8 +189,9 @@ def regularised(K_uu: Any) -> Any:
     return K_uu + INDUCING_JITTER * K_uu.diagonal().mean() * np.eye(K_uu.shape[0])
 
 
-def _mirror_lower(A: np.ndarray, block: int = 512) -> None:
-    """Copy the lower triangle onto the upper one, in place."""
+def _mirror_lower(A: np.ndarray) -> None:
+    """Copy the lower triangle onto the upper one, in place, a block that fits the cache at a time."""
+    block = 512
     for i in range(0, len(A), block):
         rows = A[i : i + block, : i + block]
         corner = rows[:, i:]

@@ -192,13 +192,13 @@ def _as_value(value: Any) -> Any:
     raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
 
 
-def hyperparameter(constraint: Real, default: Any = None, ndim: int | None = None) -> Any:
-    """Declare a field of a module as a hyperparameter with this constraint.
+def hyperparameter(constraint: Real, ndim: int | None = None) -> Any:
+    """Declare a field of a module as a hyperparameter with this constraint; left out, its value is None.
 
-    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a
-    matrix, None for anything.
+    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a matrix, None for
+    anything.
     """
-    return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
+    return eqx.field(default=None, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -273,13 +273,13 @@ def _squared_distance_backward(inputs, bar):
 squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
 
 
-def by_rows(pair: Any, X: Any, Z: Any, rows: int = 64) -> Any:
-    """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, a block of rows at a time.
+def by_rows(pair: Any, X: Any, Z: Any) -> Any:
+    """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, 64 rows at a time.
 
     For formulas that broadcast over (rows, M, D): the block is recomputed in the backward pass, so that memory stays
-    at rows·M·D whatever N.
+    at 64·M·D whatever N.
     """
-    return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=rows)
+    return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=64)
 
 
 def half_range(X: np.ndarray) -> np.ndarray:

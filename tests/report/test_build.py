@@ -10,8 +10,9 @@ from sklearn.metrics import r2_score
 from errorband import metrics
 from errorband.likelihoods import Gaussian
 from errorband.reporting import report
-from errorband.reporting.build import MAX_POINTS, build_regression
+from errorband.reporting.build import build_regression
 from errorband.reporting.checks import CoverageAt, coverage_range, verdict
+from errorband.reporting.common import MAX_POINTS
 from errorband.reporting.scores import Scores, baseline_scores, mean_crps, paired, score
 from errorband.reporting.sections import regression_sections
 

@@ -53,7 +53,7 @@ class Laplace(SiteInference):
 
     def supports(self, model, data):
         """Needs a likelihood with curvature."""
-        if not getattr(model.likelihood, "smooth", True):
+        if not model.likelihood.smooth:
             return f"{type(model.likelihood).__name__} has no curvature; use inference=EP()."
         if self.last_word is not None and (reason := self.last_word.supports(model, data)) is not None:
             return reason

@@ -58,8 +58,6 @@ def grid_of_two(X: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
 
 def leave_one_out(model: Any) -> Any:
     """``model.loo()``, or None where inference has no closed form for it."""
-    if not (hasattr(model, "loo") and hasattr(model.inference_, "leave_one_out")):
-        return None
     try:
         return model.loo()
     except NotImplementedError:

@@ -17,7 +17,7 @@ def describe(model: Any) -> dict[str, str]:
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
     method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
     reason = model.approximation_reason_
-    integrated = ", integrated out" if getattr(model.mean_, "marginalize", False) else ""
+    integrated = ", integrated out" if model.mean_.marginalize else ""
     return {
         "Kernel": describe_kernel(model.kernel_, input_names(model)),
         "Likelihood": _with_options(model.likelihood_),

@@ -192,6 +192,11 @@ def _as_value(value: Any) -> Any:
     raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
 
 
+def value_of(held: Any) -> Any:
+    """What a field of a module holds: the value inside a :class:`Parameter`, or itself."""
+    return held.value if isinstance(held, Parameter) else held
+
+
 def hyperparameter(constraint: Real, ndim: int | None = None) -> Any:
     """Declare a field of a module as a hyperparameter with this constraint; left out, its value is None.
 
@@ -269,7 +274,7 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
         if field.metadata.get("constraint") is None:
             new = _rebuild(held, values, here, keep_wrappers)
         else:
-            new = values.get(here, held.value if isinstance(held, Parameter) else held)
+            new = values.get(here, value_of(held))
             if keep_wrappers and isinstance(held, Parameter) and not isinstance(new, Parameter):
                 new = Parameter(new, held.fixed, held.prior, held.bounds)
         object.__setattr__(copy, field.name, new)
@@ -345,7 +350,7 @@ class Printable(eqx.Module):
     def __check_init__(self):
         for field in dataclasses.fields(self):
             held, ndim = getattr(self, field.name), field.metadata.get("ndim")
-            value = held.value if isinstance(held, Parameter) else held
+            value = value_of(held)
             if ndim is not None and value is not None and np.ndim(value) > ndim:
                 kind = ("a number", "a number or a vector", "a matrix")[ndim]
                 raise ValueError(f"{field.name} of {type(self).__name__} must be {kind}; got shape {np.shape(value)}.")

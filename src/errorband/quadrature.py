@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-LOG_2PI = float(np.log(2 * np.pi))
+from errorband.special import LOG_2PI
+
 REACH = 8.5  # standard deviations: a normal density has fallen by 2e-16 there
 PANELS, ORDER = 20, 8  # panels per anchor, nodes per panel
 STEPS = 2.0 ** -np.arange(25.0)  # step sizes tried at once in the search for a mode

@@ -29,7 +29,7 @@ from errorband import linalg
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
 from errorband.arguments import check_whole
-from errorband.parameters import Parameter, Real, hyperparameter, replace_values
+from errorband.parameters import Parameter, Real, hyperparameter, replace_values, value_of
 from errorband.structures import LowRank
 
 FIRST = 25  # inducing inputs that "auto" begins with
@@ -73,8 +73,7 @@ class Inducing(Approximation):
         return 0.0
 
     def initialised(self, kernel, X, classes=None, random_state=None):
-        held = self.inducing_inputs
-        given = held.value if isinstance(held, Parameter) else held
+        given = value_of(self.inducing_inputs)
         if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != X.shape[1] or len(given) == 0):
             raise ValueError(
                 f"inducing_inputs of {type(self).__name__} must be an array of shape (M, {X.shape[1]}), a row for each "

@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 
 from errorband.kernels.base import Kernel
-from errorband.parameters import REAL, Parameter, hyperparameter
+from errorband.parameters import REAL, hyperparameter, value_of
 
 
 class Projection(Kernel):
@@ -65,7 +65,7 @@ class Projection(Kernel):
             )
 
     def _given(self):
-        return self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
+        return value_of(self.matrix)
 
     def raw_columns(self, n_features):
         return np.zeros(n_features, bool)

@@ -10,7 +10,7 @@ from jax.scipy.special import gammaln
 from scipy.special import betaincc, expit, pdtr
 
 from errorband.arguments import check_whole
-from errorband.likelihoods.base import Likelihood, check_support
+from errorband.likelihoods.base import Likelihood
 from errorband.parameters import POSITIVE, hyperparameter
 from errorband.special import exp_linear, log_gamma_ratio
 
@@ -122,9 +122,6 @@ class Binomial(Likelihood):
     @property
     def upper(self) -> float:
         return float(self.n_trials)
-
-    def check_targets(self, y):
-        check_support(y, "count", "Binomial", self.upper)
 
     def log_prob(self, y, f):
         n = self.n_trials

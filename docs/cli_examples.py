@@ -37,11 +37,17 @@ hyperparameters it has found, and is written to one file. The report (`--report`
   target's values.
 - `--missing error` (the default) refuses missing cells, `drop` leaves out their rows, `impute` fills in the median or
   the most frequent level.
-- `--time-budget` limits the search of hyperparameters. An exact Gaussian process costs the cube of the number of rows,
-  so the search uses at most as many rows as the budget allows (2,500 for a minute) and the model keeps at most 5,000;
-  rows are then drawn at random with `--seed`, and the tool says so. `--max-rows` sets both.
-- `--model fitc` or `vfe` learns from all rows instead, through [inducing points](theory/sparse.md); `--inducing` is how
-  many, or `auto`: the report then shows what was tried, and the certificate that more would not help.
+- `--model auto` (the default) uses all rows, and says how. A model without approximation holds 5,000 (2,000 or fewer
+  for classes); with more, the model is `fitc`: [inducing points](theory/sparse.md), 200 of them, or fewer if the table
+  is so large that the time would not suffice. What was chosen, and why, is printed, shown by `info`, kept in the model
+  file (`approximation`, `n_inducing` and `approximation_reason` of `info --json`) and told in the report.
+- `--time-budget` limits the search of hyperparameters. Without approximation its cost grows with the cube of the number
+  of rows, so it uses at most as many rows as the time allows (2,500 for a minute), drawn at random with `--seed`; the
+  model then learns from all. To judge the model and to write it takes time besides.
+- `--model exact` insists on a model without approximation: it keeps at most 5,000 rows (2,000 or fewer), drawn at
+  random, with a warning. `--max-rows` sets another limit, for every model.
+- `--model fitc` or `vfe` insists on inducing points; `--inducing` is how many, or `auto`: the report then shows what
+  was tried, and the certificate that more would not help.
 - `--kernel` takes `se`, `matern12`, `matern32`, `matern52`, `rq`, `linear`, or a sum such as `se+linear`.
 - Ctrl-C ends the search; the best model so far is judged and written, with a warning and exit code 0.
 - `--quiet` prints nothing on success.""",
@@ -68,7 +74,10 @@ holds the target, noise included, with probability `--level`. The id column name
         "Compare",
         """`compare` cross-validates Gaussian processes with several kernels and three baselines on the same folds. The
 smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
-wide. The baselines have one band for all rows, from their errors on rows they did not see.""",
+wide. The baselines have one band for all rows, from their errors on rows they did not see. The time is shared by all
+searches, so of a large table as many rows are compared, drawn at random, as they can deal with; `--max-rows` sets
+another number, and beyond 5,000 rows to learn from (2,000 or fewer for classes) the Gaussian processes have inducing
+points.""",
         ["errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30"],
     ),
     (

@@ -20,4 +20,4 @@ print(f"at x = 5: {mean[1]:.2f} ± {std[1]:.2f}, 95 % of targets in [{lower[1]:.
 print(model.kernel_)
 print(f"log evidence {model.log_evidence_:.2f}; {model.fit_result_.message}")
 
-draw_band(model, x[:, None], y, Path(__file__).parent / "images" / "band.png")
+draw_band(model, Path(__file__).parent / "images" / "band.png")

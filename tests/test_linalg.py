@@ -80,3 +80,11 @@ def test_a_single_item_keeps_all_threads():
 
     with threadpool_limits(2, "blas"):
         assert list(linalg.in_parallel(work, [0])) == [{2}]
+
+
+@pytest.mark.parametrize("solve", [linalg.inverse_from_cholesky, lambda L: linalg.solve_lower(L, np.ones(3))])
+def test_what_cannot_be_factorised_says_why_and_what_to_do(solve):
+    with pytest.raises(linalg.NotPositiveDefinite, match=r"row 1 follows from those before it\. Remove duplicate rows"):
+        solve(np.asfortranarray(np.diag([1.0, 0.0, 2.0])))
+    with pytest.raises(linalg.NotPositiveDefinite, match=r"not finite \(its mean diagonal is inf\); rescale"):
+        linalg.cholesky(np.diag([np.inf, 1.0]))

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
+from errorband.approximations import FITC
 from errorband.constraints import LIMIT
 from errorband.kernels import Constant, Linear, Projection, SquaredExponential
-from errorband.likelihoods import Ordinal
+from errorband.likelihoods import Gaussian, Ordinal
 from errorband.numerics import double_precision
 from errorband.parameters import (
     POSITIVE,
@@ -51,7 +52,7 @@ class Thresholds(Printable):
     """A module with hyperparameters of every kind, and one inside a tuple."""
 
     cuts: object = hyperparameter(Ordered())
-    slope: object = hyperparameter(POSITIVE, default=1.0, ndim=0)
+    slope: object = hyperparameter(POSITIVE, ndim=0)
     level: object = hyperparameter(REAL)
     parts: tuple = ()
 
@@ -213,7 +214,7 @@ def test_unpack_is_the_inverse_of_pack_and_plain(x64):
 def test_real_values_of_any_size_survive_the_vector(x64):
     k = Projection(Linear(1.0), 1, [[1e5], [-300.0]])
     assert_array_equal(unpack(k, pack(k)).matrix, k.matrix)
-    module = Thresholds(cuts=[-500.0, 0.0, 900.0], level=1e4)
+    module = Thresholds(cuts=[-500.0, 0.0, 900.0], slope=1.0, level=1e4)
     again = unpack(module, pack(module))
     assert_allclose(again.cuts, module.cuts, atol=1e-12)
     assert again.level == 1e4
@@ -233,14 +234,15 @@ def test_unpack_is_traceable_and_differentiable(x64):
 
 
 def test_ordered_values_stay_ordered_whatever_the_vector(x64):
-    module = Thresholds(cuts=[0.0, 1.0, 3.0], level=0.0)
+    module = Thresholds(cuts=[0.0, 1.0, 3.0], slope=1.0, level=0.0)
     for seed in range(5):
         cuts = unpack(module, 3 * np.random.default_rng(seed).normal(size=5)).cuts
         assert (np.diff(cuts) > 0).all()
 
 
 def test_hyperparameters_inside_tuples_are_found(x64):
-    module = Thresholds(cuts=[0.0, 1.0], level=0.0, parts=(Constant(2.0), Constant(Parameter(5.0, fixed=True))))
+    parts = Constant(2.0), Constant(Parameter(5.0, fixed=True))
+    module = Thresholds(cuts=[0.0, 1.0], slope=1.0, level=0.0, parts=parts)
     assert vector_names(module) == ["cuts[0]", "cuts[1]", "slope", "level", "parts.0.variance"]
     moved = unpack(module, pack(module) + np.log(2))
     assert moved.parts[0].variance == pytest.approx(4.0)
@@ -315,6 +317,10 @@ def test_declared_axes_are_enforced():
         Thresholds(slope=[1.0, 2.0])
     with pytest.raises(ValueError, match="slope of Thresholds"):
         Thresholds(slope=Parameter([1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"noise_variance of Gaussian must be a number; got shape \(2,\)"):
+        Gaussian([0.1, 0.2])
+    with pytest.raises(ValueError, match=r"inducing_inputs of FITC must be a matrix; got shape \(1, 2, 3\)"):
+        FITC(inducing_inputs=np.ones((1, 2, 3)))
 
 
 def test_a_part_of_a_value_can_be_fixed(x64):

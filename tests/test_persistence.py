@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import errorband
-from errorband import LBFGS, GPRegressor, Parameter, means
+from errorband import LBFGS, GPRegressor, Parameter, means, persistence
 from errorband.kernels import KERNELS, Diffusion, Kernel, Matern, Projection, SquaredExponential
 from errorband.persistence import ModelFileError
 from errorband.priors import LogNormal
@@ -121,7 +122,14 @@ def rewrite(path, change):
 )
 def test_altered_files_are_refused(path, change, message):
     rewrite(path, change)
-    with pytest.raises(ModelFileError, match=message):
+    with pytest.raises(ModelFileError, match=message) as refused:
+        errorband.load(path)
+    assert re.search(", so |Upgrade", str(refused.value))  # what to do
+
+
+def test_an_entry_of_implausible_size_is_not_read(path, monkeypatch):
+    monkeypatch.setattr(persistence, "MAX_BYTES", 10)
+    with pytest.raises(ModelFileError, match=r"model\.eb is damaged.*model\.json claims .* GB.*, so name a file"):
         errorband.load(path)
 
 

@@ -1,52 +1,31 @@
-"""The demonstration: exact regression on a bundled data set and on a generated curve, with no network."""
+"""The demonstration: regression on a bundled data set and on a generated curve, with no network."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from errorband.effects import training_data
 from errorband.estimators import GPRegressor
-from errorband.metrics import coverage, gaussian_nlpd, rmse
+from errorband.plots import plot_band
+from errorband.reporting.scores import Scores, baseline_scores, score
 
 
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """Held-out figures of one method."""
-
-    method: str
-    rmse: float
-    nlpd: float
-    coverage: float
-
-
-def diabetes_scores(seed: int = 0) -> list[Score]:
-    """Fit scikit-learn's diabetes table (442 rows, 10 inputs) and compare with a mean and a linear baseline."""
+def diabetes_scores(seed: int = 0) -> list[Scores]:
+    """Fit scikit-learn's diabetes table (442 rows, 10 inputs) and compare with baselines on a quarter of the rows."""
     from sklearn.datasets import load_diabetes
     from sklearn.model_selection import train_test_split
 
     X, y = load_diabetes(return_X_y=True)
     parts: Any = train_test_split(X, y, test_size=0.25, random_state=seed)
-    return compare(*parts)
+    X_train, X_test, y_train, y_test = parts
+    return _scores(GPRegressor().fit(X_train, y_train), X_train, y_train, X_test, y_test)
 
 
-def compare(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> list[Score]:
-    """Held-out figures of the Gaussian process and of two baselines with a constant band."""
-    from sklearn.dummy import DummyRegressor
-    from sklearn.linear_model import LinearRegression
-
-    mean, std = GPRegressor().fit(X, y).predict(X_test, return_std=True)
-    scores = [_score("errorband GPRegressor()", y_test, mean, std)]
-    for name, baseline in (("linear regression", LinearRegression()), ("mean of the targets", DummyRegressor())):
-        baseline.fit(X, y)
-        spread = np.std(y - baseline.predict(X))
-        scores.append(_score(name, y_test, np.asarray(baseline.predict(X_test)), np.full(len(y_test), spread)))
-    return scores
-
-
-def _score(method: str, y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> Score:
-    inside = coverage(y, mean - 1.959964 * std, mean + 1.959964 * std)
-    return Score(method, rmse(y, mean), gaussian_nlpd(y, mean, std), inside)
+def _scores(model: GPRegressor, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> list[Scores]:
+    """Held-out figures of a model and of baselines with the same training rows."""
+    own = score("errorband GPRegressor", "", y_test, model.predictive(X_test), y)
+    return [own, *baseline_scores(X, y, X_test, y_test)]
 
 
 def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
@@ -66,33 +45,27 @@ def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     return table, unseen
 
 
-def curve(seed: int = 0) -> tuple[GPRegressor, np.ndarray, np.ndarray, list[Score]]:
-    """A noisy curve with a gap in the data, its model, and its held-out figures."""
+def curve(seed: int = 0) -> tuple[GPRegressor, list[Scores]]:
+    """The model of a noisy curve with a gap in the data, and its held-out figures."""
     rng = np.random.default_rng(seed)
     x = np.concatenate([rng.uniform(0, 4, 60), rng.uniform(6, 10, 60)])
     y = np.sin(2 * x) + 0.3 * x + 0.2 * rng.normal(size=120)
-    X = x[:, None]
-    model = GPRegressor().fit(X, y)
+    model = GPRegressor().fit(x[:, None], y)
     X_new = rng.uniform(0, 10, (400, 1))
     y_new = np.sin(2 * X_new[:, 0]) + 0.3 * X_new[:, 0] + 0.2 * rng.normal(size=400)
-    return model, X, y, compare(X, X_new, y, y_new)
+    return model, _scores(model, x[:, None], y, X_new, y_new)
 
 
-def draw_band(model: GPRegressor, X: np.ndarray, y: np.ndarray, path: Path) -> None:
-    """Write a picture of a one-dimensional fit: mean, 95 % band, data."""
+def draw_band(model: GPRegressor, path: Path) -> None:
+    """Write a picture of a model of one input: mean, 95 % band, data and a little beyond them."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    grid = np.linspace(X.min() - 1, X.max() + 1, 400)[:, None]
-    mean = model.predict(grid)
-    lower, upper = model.predict_interval(grid, 0.95)
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
-    axes.fill_between(grid[:, 0], lower, upper, color="#56B4E9", alpha=0.35, label="95 % band", linewidth=0)
-    axes.plot(grid[:, 0], mean, color="#0072B2", label="mean")
-    axes.plot(X[:, 0], y, ".", color="#222222", markersize=4, label="data")
+    x = training_data(model)[0]
+    plot_band(model, np.linspace(x.min() - 1, x.max() + 1, 400), levels=(0.95,), ax=axes)
     axes.set(xlabel="x", ylabel="y", title="The band widens where there are no data")
-    axes.legend(frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -202,12 +202,12 @@ def training_data(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def additive(model: Any) -> bool:
     """Whether targets are the latent function plus noise, so that both have the same units."""
-    return bool(getattr(model.likelihood_, "location_scale", True))
+    return model.likelihood_.location_scale
 
 
 def has_one_latent(model: Any) -> bool:
     """Whether each row has one latent value, so that functions can be drawn and averaged."""
-    return int(getattr(model.likelihood_, "n_latents", 1)) == 1
+    return model.likelihood_.n_latents == 1
 
 
 def inputs(model: Any, X: Any = None) -> np.ndarray:

@@ -160,7 +160,10 @@ def cholesky(A: np.ndarray, overwrite: bool = False) -> Cholesky:
     diagonal = work.diagonal().copy()
     scale = float(np.mean(diagonal))
     if not np.isfinite(scale):
-        raise NotPositiveDefinite("The covariance has entries that are not finite.")
+        raise NotPositiveDefinite(
+            f"The covariance has entries that are not finite (its mean diagonal is {scale}); rescale the data, or give "
+            "the kernel smaller values."
+        )
     with blas_threads(n):
         for rung in JITTER_LADDER:
             jitter = rung * scale
@@ -186,8 +189,9 @@ def regularised(K_uu: Any) -> Any:
     return K_uu + INDUCING_JITTER * K_uu.diagonal().mean() * np.eye(K_uu.shape[0])
 
 
-def _mirror_lower(A: np.ndarray, block: int = 512) -> None:
-    """Copy the lower triangle onto the upper one, in place."""
+def _mirror_lower(A: np.ndarray) -> None:
+    """Copy the lower triangle onto the upper one, in place, a block that fits the cache at a time."""
+    block = 512
     for i in range(0, len(A), block):
         rows = A[i : i + block, : i + block]
         corner = rows[:, i:]
@@ -200,7 +204,7 @@ def inverse_from_cholesky(factor: np.ndarray, overwrite: bool = False) -> np.nda
     with blas_threads(len(factor)):
         inverse, info = _potri(factor, lower=1, overwrite_c=int(overwrite))
     if info != 0:
-        raise NotPositiveDefinite("The covariance is singular.")
+        raise _singular(info, len(factor))
     return inverse
 
 
@@ -214,8 +218,16 @@ def solve_lower(factor: np.ndarray, rhs: np.ndarray, transposed: bool = False) -
     with blas_threads(len(factor)):
         result, info = _trtrs(factor, rhs, lower=1, trans=int(transposed))
     if info != 0:
-        raise NotPositiveDefinite("The covariance is singular.")
+        raise _singular(info, len(factor))
     return result
+
+
+def _singular(row: int, n: int) -> NotPositiveDefinite:
+    """LAPACK's word that the diagonal of a factor is zero in this row, counted from one."""
+    return NotPositiveDefinite(
+        f"A {n}×{n} covariance is singular: row {row - 1} follows from those before it. Remove duplicate rows, or add "
+        "noise."
+    )
 
 
 def solve_lower_rows(

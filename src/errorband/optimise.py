@@ -13,6 +13,7 @@ import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from errorband import interrupts
+from errorband.arguments import check_number, check_whole
 
 # log value and its gradient at an unconstrained vector; LinAlgError marks a bad point.
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -97,6 +98,13 @@ class LBFGS:
     gradient_tolerance: float = 1e-3
     max_seconds: float | None = None
 
+    def __post_init__(self):
+        check_whole("LBFGS", "max_iter", self.max_iter)
+        for name in ("tolerance", "gradient_tolerance"):
+            check_number("LBFGS", name, getattr(self, name), "a number, zero or more", zero=True)
+        if self.max_seconds is not None:
+            check_number("LBFGS", "max_seconds", self.max_seconds, "seconds, zero or more, or None", zero=True)
+
     @property
     def seconds(self) -> float:
         """The time limit; infinity if there is none."""
@@ -128,9 +136,9 @@ class LBFGS:
                     break
         best = max(runs, key=lambda r: r.best_value)
         if not np.isfinite(best.best_value):
+            why = (best.last_failure or "it is not finite").rstrip(".")
             raise np.linalg.LinAlgError(
-                "No starting point has a usable objective: "
-                f"{best.last_failure or 'it is not finite'}. Check the scale of the data and the kernel's values."
+                f"No starting point has a usable objective: {why}. Check the scale of the data and the kernel's values."
             )
         return FitResult(
             value=best.best_value,

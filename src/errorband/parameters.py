@@ -96,12 +96,18 @@ def _as_value(value: Any) -> Any:
     raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
 
 
-def hyperparameter(constraint: Real, default: Any = None, ndim: int | None = None) -> Any:
-    """Declare a field of a module as a hyperparameter with this constraint.
+def value_of(held: Any) -> Any:
+    """What a field of a module holds: the value inside a :class:`Parameter`, or itself."""
+    return held.value if isinstance(held, Parameter) else held
 
-    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, None for anything.
+
+def hyperparameter(constraint: Real, ndim: int | None = None) -> Any:
+    """Declare a field of a module as a hyperparameter with this constraint; left out, its value is None.
+
+    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a matrix, None for
+    anything.
     """
-    return eqx.field(default=default, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
+    return eqx.field(default=None, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +186,7 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
         if field.metadata.get("constraint") is None:
             new = _rebuild(held, values, here, keep_wrappers)
         else:
-            new = values.get(here, held.value if isinstance(held, Parameter) else held)
+            new = values.get(here, value_of(held))
             if keep_wrappers and isinstance(held, Parameter) and not isinstance(new, Parameter):
                 new = Parameter(new, held.fixed, held.prior, held.bounds)
         object.__setattr__(copy, field.name, new)
@@ -278,9 +284,9 @@ class Printable(eqx.Module):
     def __check_init__(self):
         for field in dataclasses.fields(self):
             held, ndim = getattr(self, field.name), field.metadata.get("ndim")
-            value = held.value if isinstance(held, Parameter) else held
+            value = value_of(held)
             if ndim is not None and value is not None and np.ndim(value) > ndim:
-                kind = "a number" if ndim == 0 else "a number or a vector"
+                kind = ("a number", "a number or a vector", "a matrix")[ndim]
                 raise ValueError(f"{field.name} of {type(self).__name__} must be {kind}; got shape {np.shape(value)}.")
 
     def __repr__(self) -> str:

@@ -48,6 +48,13 @@ class ModelFileError(ValueError):
     """A file that is not a model this version can read."""
 
 
+REMEDY = "name a file that 'errorband fit' or save wrote, or fit again"
+
+
+def _damaged(path: Path, why: str) -> ModelFileError:
+    return ModelFileError(f"{path} is damaged or was altered: {why}, so {REMEDY}.")
+
+
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
     kept = (Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites)
@@ -169,7 +176,9 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
-            raise ModelFileError(f"{where} holds an array of {array.dtype}, which cannot be saved.")
+            raise ModelFileError(
+                f"{where} holds an array of {array.dtype}, which cannot be saved; convert it to numbers."
+            )
         arrays.append(array)
         return {"array": len(arrays) - 1}
     if ESTIMATORS.get(type(value).__name__) is type(value):  # one of several, as for one class against the rest
@@ -227,35 +236,37 @@ def load_with_table(path: str | os.PathLike) -> tuple[Any, dict[str, Any] | None
     """Read a fitted estimator and the JSON document saved with it, None if there is none."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"There is no model file at {path}.")
+        raise FileNotFoundError(f"There is no model file at {path}; check the path.")
     try:
         with zipfile.ZipFile(path) as archive:
-            text = _member(archive, "model.json")
+            text = _member(archive, "model.json", path)
             document = json.loads(text)
             _check_header(document, path)
-            if hashlib.sha256(text).hexdigest().encode() != _member(archive, "model.sha256"):
-                raise ModelFileError(f"{path} is damaged or was altered: model.json does not match its checksum.")
+            if hashlib.sha256(text).hexdigest().encode() != _member(archive, "model.sha256", path):
+                raise _damaged(path, "model.json does not match its checksum")
             arrays = [_read_array(archive, i, digest, path) for i, digest in enumerate(document["checksums"])]
             table = _read_table(archive, document, path)
         return _decode_estimator(document, arrays), table
     except ModelFileError:
         raise
     except zipfile.BadZipFile as error:
-        raise ModelFileError(f"{path} is not an errorband model, or it was cut short: {error}.") from error
+        raise ModelFileError(f"{path} is not an errorband model, or it was cut short: {error}, so {REMEDY}.") from error
     except Exception as error:  # whatever a strange file provokes is the file's fault: say so
-        raise ModelFileError(f"{path} is damaged or was altered: {type(error).__name__}: {error}.") from error
+        told = f"{type(error).__name__}: {error}".rstrip(".")
+        raise _damaged(path, told) from error
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     """Contents of an entry, if it has the size it claims."""
-    if archive.getinfo(name).file_size > MAX_BYTES:
-        raise ModelFileError(f"The entry {name} claims an implausible size.")
+    size = archive.getinfo(name).file_size
+    if size > MAX_BYTES:
+        raise _damaged(path, f"{name} claims {size / 2**30:.0f} GB, more than any model has")
     return archive.read(name)
 
 
 def _check_header(document: Any, path: Path) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is a zip file but not an errorband model.")
+        raise ModelFileError(f"{path} is a zip file but not an errorband model, so {REMEDY}.")
     if document.get("version") != VERSION:
         raise ModelFileError(
             f"{path} was written in version {document.get('version')} of the format by errorband "
@@ -263,22 +274,24 @@ def _check_header(document: Any, path: Path) -> None:
             "Upgrade errorband."
         )
     if document.get("estimator") not in ESTIMATORS:
-        raise ModelFileError(f"{path} holds a {document.get('estimator')!r}, which is not an estimator of errorband.")
+        raise ModelFileError(
+            f"{path} holds a {document.get('estimator')!r}, which is not an estimator of errorband, so {REMEDY}."
+        )
 
 
 def _read_array(archive: zipfile.ZipFile, i: int, digest: str, path: Path) -> np.ndarray:
-    blob = _member(archive, f"arrays/{i}.npy")
+    blob = _member(archive, f"arrays/{i}.npy", path)
     if hashlib.sha256(blob).hexdigest() != digest:
-        raise ModelFileError(f"{path} is damaged or was altered: array {i} does not match its checksum.")
+        raise _damaged(path, f"array {i} does not match its checksum")
     return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
 
 
 def _read_table(archive: zipfile.ZipFile, document: dict[str, Any], path: Path) -> dict[str, Any] | None:
     if "table" not in document:
         return None
-    text = _member(archive, "table.json")
+    text = _member(archive, "table.json", path)
     if hashlib.sha256(text).hexdigest() != document["table"]:
-        raise ModelFileError(f"{path} is damaged or was altered: table.json does not match its checksum.")
+        raise _damaged(path, "table.json does not match its checksum")
     return json.loads(text)
 
 
@@ -311,10 +324,16 @@ def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
         return [_decode(v, arrays) for v in encoded["list"]]
     cls = _tables()[encoded["table"]].get(encoded["class"])
     if cls is None:
-        raise ModelFileError(f"The file uses {encoded['class']!r}, which is not a registered {encoded['table']}.")
+        raise ModelFileError(
+            f"The file uses {encoded['class']!r}, which is not a registered {encoded['table']}, so register it before "
+            "loading if it is yours, or fit again."
+        )
     known = {f.name for f in dataclasses.fields(cls)}
     if not set(encoded["fields"]) <= known:
-        raise ModelFileError(f"The file gives {encoded['class']} fields it does not have.")
+        strange = ", ".join(sorted(set(encoded["fields"]) - known))
+        raise ModelFileError(
+            f"The file gives {encoded['class']} fields it does not have ({strange}), so upgrade errorband or fit again."
+        )
     fields = _decode_dict(encoded["fields"], arrays)
     if not issubclass(cls, eqx.Module):
         return cls(**fields)

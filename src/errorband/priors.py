@@ -4,12 +4,11 @@ import dataclasses
 import math
 
 import jax.numpy as jnp
-import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Prior:
-    """Density of one hyperparameter. Subclasses give ``log_density`` and ``sample``."""
+    """Density of one hyperparameter. Subclasses give ``log_density``."""
 
     def __post_init__(self):
         for f in dataclasses.fields(self):
@@ -18,10 +17,6 @@ class Prior:
 
     def log_density(self, value):
         """Log density, elementwise."""
-        raise NotImplementedError
-
-    def sample(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
-        """Draws, as starting points of restarts."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -55,9 +50,6 @@ class LogNormal(Prior):
         z = (jnp.log(value) - self.location) / self.scale
         return -0.5 * z**2 - jnp.log(value) - math.log(self.scale * math.sqrt(2 * math.pi))
 
-    def sample(self, rng, shape=()):
-        return rng.lognormal(self.location, self.scale, shape)
-
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Gamma(Prior):
@@ -83,9 +75,6 @@ class Gamma(Prior):
     def log_density(self, value):
         constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         return constant + (self.shape - 1) * jnp.log(value) - self.rate * value
-
-    def sample(self, rng, shape=()):
-        return rng.gamma(self.shape, 1 / self.rate, shape)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -113,9 +102,6 @@ class InverseGamma(Prior):
         constant = self.shape * math.log(self.scale) - math.lgamma(self.shape)
         return constant - (self.shape + 1) * jnp.log(value) - self.scale / value
 
-    def sample(self, rng, shape=()):
-        return 1 / rng.gamma(self.shape, 1 / self.scale, shape)
-
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class HalfNormal(Prior):
@@ -137,9 +123,6 @@ class HalfNormal(Prior):
 
     def log_density(self, value):
         return -0.5 * (value / self.scale) ** 2 + 0.5 * math.log(2 / math.pi) - math.log(self.scale)
-
-    def sample(self, rng, shape=()):
-        return np.abs(rng.normal(0, self.scale, shape))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -167,9 +150,6 @@ class Normal(Prior):
     def log_density(self, value):
         z = (value - self.location) / self.scale
         return -0.5 * z**2 - math.log(self.scale * math.sqrt(2 * math.pi))
-
-    def sample(self, rng, shape=()):
-        return rng.normal(self.location, self.scale, shape)
 
 
 PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, Normal)}

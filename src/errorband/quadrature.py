@@ -16,10 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-LOG_2PI = float(np.log(2 * np.pi))
+from errorband.special import LOG_2PI
+
 REACH = 8.5  # standard deviations: a normal density has fallen by 2e-16 there
 PANELS, ORDER = 20, 8  # panels per anchor, nodes per panel
 STEPS = 2.0 ** -np.arange(25.0)  # step sizes tried at once in the search for a mode
+NEWTON_STEPS = 40  # of that search
+LOG2_POINTS = 11  # of quasi-Monte-Carlo
 
 
 # ------------------------------------------------------------------------------------------------------------- rules
@@ -40,12 +43,12 @@ def gauss_hermite(order: int, n_latents: int = 1) -> tuple[np.ndarray, np.ndarra
 
 
 @functools.cache
-def quasi_monte_carlo(n_latents: int, log2_points: int = 11) -> tuple[np.ndarray, np.ndarray]:
+def quasi_monte_carlo(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     """Sobol' points as standard normals with their antithetics, mean 0 and covariance I exactly; equal weights."""
     from scipy.special import ndtri
     from scipy.stats import qmc  # slow to import, rarely needed
 
-    points = ndtri(qmc.Sobol(n_latents, rng=np.random.default_rng(0)).random_base2(log2_points - 1))
+    points = ndtri(qmc.Sobol(n_latents, rng=np.random.default_rng(0)).random_base2(LOG2_POINTS - 1))
     points = np.concatenate([points, -points])
     root = np.linalg.cholesky(points.T @ points / len(points))
     return np.linalg.solve(root, points.T).T, np.full(len(points), -np.log(len(points)))
@@ -209,7 +212,7 @@ def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bo
 
 
 # ------------------------------------------------------------------------------------------------ several dimensions
-def find_mode(objective: Callable[[Any], Any], start: Any, max_steps: int = 40) -> tuple[Any, Any]:
+def find_mode(objective: Callable[[Any], Any], start: Any) -> tuple[Any, Any]:
     """Mode of a concave function of a vector, and minus its Hessian there.
 
     Newton's direction, with the best of 25 step sizes: rises always, and settles where a full step would overshoot.
@@ -232,7 +235,7 @@ def find_mode(objective: Callable[[Any], Any], start: Any, max_steps: int = 40) 
 
     def going(state):
         _, moved, n = state
-        return (moved > 1e-6) & (n < max_steps)
+        return (moved > 1e-6) & (n < NEWTON_STEPS)
 
     x, _, _ = jax.lax.while_loop(going, advance, (start, jnp.inf, 0))
     return x, curvature(x)

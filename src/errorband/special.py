@@ -122,7 +122,8 @@ def _stirling(x: Any) -> Any:
     return (1 / 12 - u * (1 / 360 - u * (1 / 1260 - u * (1 / 1680 - u / 1188)))) / x
 
 
-def exp_linear(x: Any, limit: float = 200.0) -> Any:
-    """Exponential continued as a straight line beyond ``limit``, so that powers of it do not overflow."""
+def exp_linear(x: Any) -> Any:
+    """Exponential continued as a straight line beyond 200, so that powers of it do not overflow."""
+    limit = 200.0
     top = jnp.exp(jnp.minimum(x, limit))
     return jnp.where(x > limit, top * (1 + jnp.maximum(x, limit) - limit), top)

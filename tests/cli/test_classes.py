@@ -9,6 +9,7 @@ import errorband
 from cli.sentences import check_one_sentence
 from errorband.cli import fitting
 from errorband.cli.classes import judge_classes
+from errorband.cli.planning import Settings, subset
 from errorband.cli.screen import Screen
 from errorband.pipeline import TableModel
 from errorband.tables import TableEncoder
@@ -103,12 +104,12 @@ def test_the_only_row_of_a_class_is_there_to_learn_from(wine):
     encoder = TableEncoder.fit(frame, target="grape")
     encoded = encoder.transform(frame)
     for seed in range(5):
-        settings = fitting.Settings(seed=seed)
+        settings = Settings(seed=seed)
         train, test = fitting.split(encoded, encoder, settings)
         assert 7 in train
         assert len(test) == round(0.2 * len(frame))
         assert sorted([*train, *test]) == list(range(len(frame)))
-        kept = fitting._subset(np.arange(len(frame)), 4, np.random.default_rng(seed), encoded.y)
+        kept = subset(np.arange(len(frame)), 4, np.random.default_rng(seed), encoded.y)
         assert set(encoded.y[kept]) == set(range(4))
 
 

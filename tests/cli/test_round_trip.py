@@ -148,6 +148,7 @@ def test_demo(run, tmp_path):
     for name in ("band.png", "diabetes.csv", "model.eb", "report.html", "new.csv", "predictions.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
         assert name in result.stdout
+    assert result.stdout.count("Gradient boosting") == 3  # two demonstrations and the fit have the same baselines
 
 
 def test_version_and_help(run):

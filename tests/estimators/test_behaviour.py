@@ -19,7 +19,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from errorband import LBFGS, GPClassifier, GPRegressor, Parameter, means
 from errorband.approximations import FITC
 from errorband.kernels import Constant, Linear, Matern, SquaredExponential
-from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian, Softmax, StudentT
+from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +142,15 @@ def test_too_large_a_joint_covariance_is_refused(fitted, monkeypatch):
     monkeypatch.setattr(regressor, "MAX_JOINT_ROWS", 10)
     with pytest.raises(ValueError, match="Use return_std"):
         fitted.predict(np.zeros((11, 2)), return_cov=True)
+
+
+def test_the_joint_covariance_is_of_additive_noise(data, monkeypatch):
+    X, _ = data
+    counts = GPRegressor(likelihood=Poisson(), optimizer=None).fit(X, np.arange(len(X)) % 4)
+    assert counts.predict(X[:3], return_cov=True, latent=True)[1].shape == (3, 3)
+    monkeypatch.setattr(GPRegressor, "_joint", lambda self, scaled: pytest.fail("computed before it is refused"))
+    with pytest.raises(ValueError, match=r"additive noise, not for Poisson; ask with latent=True"):
+        counts.predict(X[:3], return_cov=True)
 
 
 def test_predict_before_fit():

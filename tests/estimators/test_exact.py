@@ -258,8 +258,15 @@ def test_noise_variance_per_row_adds_to_the_learned_one(data):
 
 def test_noise_variance_is_checked(data):
     X, y, _ = data
-    for bad in (np.ones(3), -np.ones(len(y)), np.full(len(y), np.nan)):
-        with pytest.raises(ValueError, match="noise_variance must be one finite, non-negative number per row"):
+    n, negative, missing = len(y), np.ones(len(y)), np.ones(len(y))
+    negative[[2, 5]], missing[7] = -0.5, np.nan
+    for bad, told in (
+        (np.ones(3), rf"one number per row, shape \({n},\); got shape \(3,\)"),
+        (0.1, r"got shape \(\)"),
+        (negative, rf"not negative; 2 of {n} are not, the first -0.5 in row 2"),
+        (missing, rf"finite and not negative; 1 of {n} are not, the first nan in row 7"),
+    ):
+        with pytest.raises(ValueError, match=told):
             GPRegressor().fit(X, y, noise_variance=bad)
 
 

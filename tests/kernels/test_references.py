@@ -399,7 +399,7 @@ def test_raw_columns_are_those_with_labels():
 @pytest.mark.parametrize(
     ("kernel", "X", "message"),
     [
-        (SquaredExponential([1.0, 2.0, 3.0]), X1, "3 entries for 1 inputs"),
+        (SquaredExponential([1.0, 2.0, 3.0]), X1, "3 entries for 1 inputs; give one number for all"),
         (SquaredExponential([1.0, 2.0, 3.0]), X2, "3 entries for 2 inputs"),
         (2 * Linear([1.0, 2.0]) + Constant(), X3, "variance of Linear has 2 entries for 3 inputs"),
         (Projection(Linear(), 1, [[1.0], [2.0]]), X3, "2 rows for 3 inputs"),
@@ -424,7 +424,7 @@ def test_inputs_a_kernel_cannot_take_are_refused(kernel, X, message):
         (lambda: Constant(Parameter([1.0, 2.0])), "must be a number"),
         (lambda: Matern(nu=1.0), "nu=1.0"),
         (lambda: BSpline(degree=2), "odd"),
-        (lambda: Polynomial(degree=0), "at least 1"),
+        (lambda: Polynomial(degree=0), r"Polynomial\(degree=0\): give a whole number, one or more"),
         (lambda: Polynomial(degree=1.5), "whole number"),
         (lambda: Diffusion([[0, 1], [2, 0]]), "symmetric"),
         (lambda: Diffusion([[0, -1], [-1, 0]]), "non-negative"),

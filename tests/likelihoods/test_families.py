@@ -151,7 +151,7 @@ def test_ordinal_of_two_is_the_probit():
     "make", [lambda: Softmax(1), lambda: Ordinal(2.5), lambda: Binomial(0), lambda: Bernoulli("x")]
 )
 def test_wrong_arguments(make):
-    with pytest.raises(ValueError, match=r"must be a whole number|choose 'probit'"):
+    with pytest.raises(ValueError, match=r"give a whole number|choose 'probit'"):
         make()
 
 

@@ -10,9 +10,10 @@ from sklearn.metrics import r2_score
 from errorband import metrics
 from errorband.likelihoods import Gaussian
 from errorband.reporting import report
-from errorband.reporting.build import MAX_POINTS, build_regression
+from errorband.reporting.build import build_regression
 from errorband.reporting.checks import CoverageAt, coverage_range, verdict
-from errorband.reporting.scores import Scores, baseline_scores, compare, mean_crps, score
+from errorband.reporting.common import MAX_POINTS
+from errorband.reporting.scores import Scores, baseline_scores, mean_crps, paired, score
 from errorband.reporting.sections import regression_sections
 
 
@@ -83,10 +84,10 @@ def test_comparison_knows_chance():
 
     rng = np.random.default_rng(0)
     noise = rng.normal(size=200) ** 2
-    assert compare(scored(noise), scored(noise + 1 + 0.1 * rng.normal(size=200))).verdict == "better"
-    assert compare(scored(noise + 1 + 0.1 * rng.normal(size=200)), scored(noise)).verdict == "worse"
-    assert compare(scored(noise), scored(rng.permutation(noise))).verdict == "even"
-    assert compare(scored([1.0]), scored([2.0])).verdict == "even"
+    assert paired(scored(noise), scored(noise + 1 + 0.1 * rng.normal(size=200))).verdict == "better"
+    assert paired(scored(noise + 1 + 0.1 * rng.normal(size=200)), scored(noise)).verdict == "worse"
+    assert paired(scored(noise), scored(rng.permutation(noise))).verdict == "even"
+    assert paired(scored([1.0]), scored([2.0])).verdict == "even"
 
 
 # ---------------------------------------------------------------------------------------------------- calibration

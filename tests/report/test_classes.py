@@ -96,7 +96,7 @@ def test_what_cannot_be_reported_is_refused(flags):
     X, y = flags.X_test, np.asarray(flags.y_test)
     with pytest.raises(ValueError, match="labels the model was not fitted to: 'maybe'"):
         report(flags.model, X, np.full(len(y), "maybe"))
-    with pytest.raises(ValueError, match="one label for each row"):
+    with pytest.raises(ValueError, match="one target for each row"):
         report(flags.model, X, y[:-1])
     with pytest.raises(TypeError, match="regressor or classifier; got LogisticRegression"):
         report(LogisticRegression().fit(X, y), X, y)

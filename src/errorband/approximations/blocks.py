@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from errorband.approximations.inducing import Inducing
 from errorband.approximations.placement import SAMPLE, SAMPLE_EACH, cluster_centres
+from errorband.arguments import check_whole
 
 
 class PITC(Inducing):
@@ -39,10 +40,7 @@ class PITC(Inducing):
     has_structure: ClassVar[bool] = False
 
     def __check_init__(self):
-        if not (isinstance(self.block_size, (int, np.integer)) and self.block_size > 0):
-            raise ValueError(
-                f"{type(self).__name__}(block_size={self.block_size!r}): give a whole number, one or more."
-            )
+        check_whole(type(self).__name__, "block_size", self.block_size)
 
     @property
     def share(self) -> float:

@@ -29,8 +29,9 @@ from jax.scipy.linalg import solve_triangular
 from errorband import linalg
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
+from errorband.arguments import check_whole
 from errorband.numerics import in_double_precision
-from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values
+from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
 from errorband.structures import LowRank
 
 FIRST = 25  # inducing inputs that "auto" begins with
@@ -59,12 +60,11 @@ class Inducing(Approximation):
 
     def __check_init__(self):
         name = type(self).__name__
-        number = self.n_inducing
-        if number != "auto" and not (isinstance(number, (int, np.integer)) and number > 0):
-            raise ValueError(f"{name}(n_inducing={number!r}): give a whole number, one or more, or 'auto'.")
-        if number == "auto" and self.init == "ivm":
+        if self.n_inducing != "auto":
+            check_whole(name, "n_inducing", self.n_inducing, other=", or 'auto'")
+        elif self.init == "ivm":
             raise ValueError(f"{name}('auto', init='ivm'): IVM needs the number of rows to choose; give one.")
-        if number == "auto" and np.ndim(self.optimize_inputs) == 2 and len(self.optimize_inputs) > 1:
+        elif np.ndim(self.optimize_inputs) == 2 and len(self.optimize_inputs) > 1:
             raise ValueError(f"{name}('auto', optimize_inputs=...): for a number to be found, give flags for columns.")
         if not self.budget >= 0:
             raise ValueError(f"{name}(budget={self.budget!r}): give seconds, zero or more.")
@@ -79,8 +79,7 @@ class Inducing(Approximation):
         return 0.0
 
     def initialised(self, kernel, X, classes=None, random_state=None):
-        held = self.inducing_inputs
-        given = held.value if isinstance(held, Parameter) else held
+        given = value_of(self.inducing_inputs)
         if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != X.shape[1] or len(given) == 0):
             raise ValueError(
                 f"inducing_inputs of {type(self).__name__} must be an array of shape (M, {X.shape[1]}), a row for each "

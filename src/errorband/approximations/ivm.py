@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 import equinox as eqx
-import numpy as np
 
 from errorband.approximations.exact import Exact
+from errorband.arguments import check_whole
 
 
 class IVM(Exact):
@@ -50,6 +50,4 @@ class IVM(Exact):
 
     def __check_init__(self):
         for name in ("n_rows", "rounds"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value > 0):
-                raise ValueError(f"IVM({name}={value!r}): give a whole number, one or more.")
+            check_whole("IVM", name, getattr(self, name))

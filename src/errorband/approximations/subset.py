@@ -1,10 +1,10 @@
 """The exact model of some of the rows."""
 
 import equinox as eqx
-import numpy as np
 
 from errorband.approximations.exact import Exact
 from errorband.approximations.placement import PLACEMENTS, SCORES, choose_rows
+from errorband.arguments import check_whole
 
 
 class SubsetOfData(Exact):
@@ -37,8 +37,7 @@ class SubsetOfData(Exact):
     select: str = eqx.field(default="random", static=True, kw_only=True)
 
     def __check_init__(self):
-        if not (isinstance(self.n_rows, (int, np.integer)) and self.n_rows > 0):
-            raise ValueError(f"SubsetOfData(n_rows={self.n_rows!r}): give a whole number, one or more.")
+        check_whole("SubsetOfData", "n_rows", self.n_rows)
         known = (*PLACEMENTS, *SCORES)
         if self.select not in known:
             raise ValueError(f"SubsetOfData(select={self.select!r}): choose one of {', '.join(map(repr, known))}.")

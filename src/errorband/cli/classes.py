@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from errorband.reporting.class_scores import class_baselines, class_score, class_verdict, probabilities
-from errorband.reporting.scores import compare
+from errorband.reporting.scores import paired
 
 
 def judge_classes(
@@ -19,5 +19,5 @@ def judge_classes(
     own = class_score(f"errorband {type(model).__name__}", "", y[test], share, frequency)
     rows = X.to_numpy()
     others = class_baselines(rows[train], y[train], rows[test], y[test], n_classes)
-    sentences = class_verdict([own, *others], [compare(own, other) for other in others], target, len(test))
+    sentences = class_verdict([own, *others], [paired(own, other) for other in others], target, len(test))
     return [(s.name, s.values) for s in (own, *others)], " ".join(sentences)

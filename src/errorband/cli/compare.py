@@ -41,6 +41,7 @@ def compare(
 
     from errorband import compare as content
     from errorband.cli import fitting
+    from errorband.cli.planning import exact_rows, rows_to_search
     from errorband.cli.screen import CLASS_HEADER, Screen, class_rows
     from errorband.pipeline import as_frame
     from errorband.reporting.text import number, percent
@@ -68,13 +69,17 @@ def compare(
     kernels = content.CLASS_KERNELS if classes else content.COMPARED_KERNELS
     n_classes = len(encoder.labels)
     searches = folds * (len(kernels) + (n_classes if n_classes > 2 else 0))  # one for each class, too
-    effort = fitting.effort(encoder)
-    budget = fitting.rows_for(time_budget / searches / effort)
-    most = max_rows or min(fitting.EXACT_LIMIT, int(budget * folds / (folds - 1)))
+    most = max_rows or rows_to_search(encoder, time_budget / searches) * folds // (folds - 1)
     if len(y) > most:
         kept = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
         notes.append(f"{most:,} of {len(y):,} rows are compared, drawn at random, to stay within the time budget.")
         X, y = X.iloc[kept], y[kept]
+    n_train = len(y) * (folds - 1) // folds
+    if n_train > (limit := exact_rows(encoder)):
+        notes.append(
+            f"The Gaussian processes learn from {n_train:,} rows through inducing points: without approximation they "
+            f"take at most {limit:,}."
+        )
     screen.note(notes)
     methods = len(content.class_catalogue(n_classes) if classes else content.catalogue())
     with screen.progress("compare", methods * folds) as step:

@@ -32,11 +32,12 @@ def demo(
             f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE
         ) from error
     screen = Screen()
-    _show(screen, "diabetes (442 rows, 10 inputs, a quarter held out)", content.diabetes_scores(seed))
-    model, X, y, scores = content.curve(seed)
-    _show(screen, "a generated curve with a gap (120 rows)", scores)
+    scores = content.diabetes_scores(seed)
+    screen.scores("diabetes (442 rows, 10 inputs, a quarter held out)", [(s.name, s.values) for s in scores])
+    model, scores = content.curve(seed)
+    screen.scores("a generated curve with a gap (120 rows)", [(s.name, s.values) for s in scores])
     picture = output / "band.png"
-    content.draw_band(model, X, y, picture)
+    content.draw_band(model, picture)
     screen.say(f"Picture of the band: {picture}\n")
 
     table, new = content.write_diabetes(output, seed)
@@ -48,8 +49,3 @@ def demo(
     out = output / "predictions.csv"
     screen.say(f"\n$ errorband predict {files['output']} {new} -o {out}")
     predict(files["output"], str(new), output=str(out), debug=debug)
-
-
-def _show(screen, title: str, scores: list) -> None:
-    rows = [(s.method, f"{s.rmse:.3f}", f"{s.nlpd:.3f}", f"{100 * s.coverage:.1f} %") for s in scores]
-    screen.table(title, ("method", "RMSE", "NLPD", "95 % coverage"), rows)

@@ -78,7 +78,7 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
         return str(error), error.code
     for cls in type(error).__mro__:
         if cls.__name__ in _CODES:
-            return _with_advice(str(error), _CODES[cls.__name__]), _CODES[cls.__name__]
+            return str(error), _CODES[cls.__name__]
     if isinstance(error, KeyboardInterrupt):
         return str(error) or "Interrupted before there was a model, so nothing was written.", ExitCode.INTERRUPTED
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("errorband"):
@@ -90,13 +90,6 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
         f"Something unexpected happened ({type(error).__name__}: {told}), so run again with --debug and report it.",
         ExitCode.UNEXPECTED,
     )
-
-
-def _with_advice(sentence: str, code: ExitCode) -> str:
-    """Messages about model files come from the library, where not all of them say what to do."""
-    if code != ExitCode.MODEL_FILE or ", so " in sentence or "Upgrade" in sentence:
-        return sentence
-    return f"{sentence.rstrip('.')}, so name a file that 'errorband fit' wrote, or fit again."
 
 
 def one_sentence(text: str) -> str:

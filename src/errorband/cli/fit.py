@@ -28,7 +28,9 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.")] = Path("model.eb"),
     report: Annotated[Path | None, typer.Option(help="A report to write, as one HTML file.")] = None,
     task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
-    model: Annotated[str, typer.Option(help="auto, exact, or inducing points: fitc, vfe, powerep, dtc, sor.")] = "auto",
+    model: Annotated[
+        str, typer.Option(help="auto uses all rows; exact; or inducing points: fitc, vfe, powerep, dtc, sor.")
+    ] = "auto",
     inducing: Annotated[
         str | None, typer.Option(metavar="<int or auto>", help="How many inducing points, or auto; 200 by default.")
     ] = None,
@@ -54,12 +56,13 @@ def fit(
     import numpy as np
 
     from errorband.cli import fitting
+    from errorband.cli.planning import Settings, approximation_named
     from errorband.cli.screen import Screen
     from errorband.pipeline import TableModel, as_frame
     from errorband.tables import TableEncoder
     from errorband.tables.errors import count_of
 
-    settings = fitting.Settings(
+    settings = Settings(
         kernel=_kernel(kernel),
         kernel_name=kernel,
         model=model,
@@ -70,7 +73,7 @@ def fit(
         max_rows=max_rows,
         verbose=0 if quiet else 1,
     )
-    fitting.approximation_named(model, inducing)
+    approximation_named(model, inducing)
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(
@@ -89,7 +92,7 @@ def fit(
     assert y is not None
     fitted = fitting.fit(X, y, encoder, settings, rows)
     screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
-    screen.note(fitted.warnings, "Warning")
+    screen.note([*fitted.cuts, *fitted.warnings], "Warning")
     scores, verdict = fitting.judge(fitted, X, y, encoder)
     title = (
         f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
@@ -113,7 +116,7 @@ def fit(
             X.iloc[held_out],
             y[held_out],
             title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
-            data_notes=[*notices, *fitted.notes],
+            data_notes=[*notices, *fitted.notes, *fitted.cuts],
             target=target,
             random_state=seed,
             class_names=fitting.class_names(fitted.judged, encoder),

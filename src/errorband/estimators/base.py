@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
 from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
+from errorband.arguments import check_whole
 from errorband.estimators.active import rows_to_learn_from
 from errorband.estimators.scaling import Scaling, chunks, spread_rows
 from errorband.estimators.search import Found, Search
@@ -33,6 +34,8 @@ EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 
 # A marginalised mean has no other way; up to this many rows, of which matrices take some 5 GB, it is taken unasked.
 EXACT_ROWS_MARGINAL = 10_000
+
+ASKED_FOR = "As asked for."  # why an approximation was taken that was given
 
 
 class GaussianProcess(BaseEstimator):
@@ -176,9 +179,9 @@ class GaussianProcess(BaseEstimator):
     def _approximation(self, n: int, likelihood: Likelihood, mean: Mean) -> tuple[Approximation, str]:
         """The approximation for n rows, and why this one."""
         if isinstance(self.approximation, Approximation):
-            return self.approximation, "As asked for."
+            return self.approximation, ASKED_FOR
         if self.approximation == "exact":
-            return Exact(), "As asked for."
+            return Exact(), ASKED_FOR
         if self.approximation == "auto":
             limit = self._exact_rows(likelihood)
             if n <= limit:
@@ -247,8 +250,7 @@ class GaussianProcess(BaseEstimator):
         return Laplace(last_word=EP()) if likelihood.smooth and not likelihood.log_concave else EP()
 
     def _n_restarts(self) -> int:
-        if not (isinstance(self.n_restarts, (int, np.integer)) and self.n_restarts >= 0):
-            raise ValueError(f"n_restarts={self.n_restarts!r} must be a whole number, zero or more.")
+        check_whole(type(self).__name__, "n_restarts", self.n_restarts, least=0)
         return int(self.n_restarts)
 
     def _optimizer(self) -> LBFGS | None:
@@ -309,6 +311,6 @@ class GaussianProcess(BaseEstimator):
 
 
 def _wants_informative_rows(approximation: Approximation) -> bool:
-    given = approximation.inducing_inputs if isinstance(approximation, Inducing) else None
-    given = given.value if isinstance(given, parameters.Parameter) else given
-    return isinstance(approximation, Inducing) and approximation.init == "ivm" and given is None
+    if not isinstance(approximation, Inducing):
+        return False
+    return approximation.init == "ivm" and parameters.value_of(approximation.inducing_inputs) is None

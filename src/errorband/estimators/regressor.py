@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_noise_variance
 from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.numerics import double_precision
@@ -146,12 +146,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X, y = validate_data(self, X, y, dtype=READ_AS, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
-            noise_variance = np.asarray(noise_variance, dtype=np.float64)
-            if noise_variance.shape != y.shape or not np.all(np.isfinite(noise_variance) & (noise_variance >= 0)):
-                raise ValueError(
-                    f"noise_variance must be one finite, non-negative number per row, shape {y.shape}; got shape "
-                    f"{noise_variance.shape}."
-                )
+            noise_variance = check_noise_variance(noise_variance, len(y))
         check_magnitude(y, "y")
         # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
         scaling = self._scaling(X, y if self._likelihood().location_scale else None)
@@ -182,11 +177,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         scaled = self._inputs(X)
         scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
         if return_cov:
+            if not (latent or self.likelihood_.location_scale):
+                raise ValueError(
+                    f"The joint covariance of targets is offered for additive noise, not for "
+                    f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
+                )
             mean, cov = self._joint(scaled)
             if not latent:
                 predictive = self.likelihood_.predictive(mean[:, None], np.diagonal(cov)[:, None, None])
-                if not self.likelihood_.location_scale:
-                    raise ValueError("The joint covariance is offered for additive noise; ask with latent=True.")
                 cov = cov + np.diag(predictive.variance - np.diagonal(cov))
             return scale * mean + shift, scale**2 * cov
         if not return_std:

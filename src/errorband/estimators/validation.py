@@ -16,6 +16,23 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
 
 
+def check_noise_variance(values: Any, n: int) -> np.ndarray:
+    """The noise variances of n rows as an array, if they are that."""
+    variances = np.asarray(values, dtype=np.float64)
+    if variances.shape != (n,):
+        raise ValueError(
+            f"noise_variance must have one number per row, shape ({n},); got shape {variances.shape}. Leave it out if "
+            "the noise is not known."
+        )
+    bad = np.flatnonzero(~(np.isfinite(variances) & (variances >= 0)))
+    if len(bad) > 0:
+        raise ValueError(
+            f"noise_variance must be finite and not negative; {len(bad)} of {n} are not, the first "
+            f"{variances[bad[0]]:g} in row {bad[0]}. Give 0 where no noise is known."
+        )
+    return variances
+
+
 def check_columns_are_numeric(X: Any) -> None:
     """Name the columns of a DataFrame that do not hold numbers."""
     columns = getattr(X, "columns", None)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.arguments import check_number, check_whole
 from errorband.inference.sites import (
     Data,
     SiteInference,
@@ -89,6 +90,8 @@ class EP(SiteInference):
             raise ValueError(f"power={self.power!r} must lie in (0, 1].")
         if not 0 <= self.damping < 1:
             raise ValueError(f"damping={self.damping!r} must lie in [0, 1).")
+        check_whole("EP", "max_sweeps", self.max_sweeps)
+        check_number("EP", "tolerance", self.tolerance)
 
     @property
     def ep_power(self) -> float | None:

@@ -161,7 +161,7 @@ def _factorise(prior: PriorAtData, data: Any, basis: np.ndarray) -> _Factors:
     inner = linalg.cholesky(B.T @ B)
     if inner.jitter:
         raise linalg.NotPositiveDefinite(
-            "The terms of the marginalised mean repeat one another; remove constant or duplicate columns"
+            "The terms of the marginalised mean repeat one another; remove constant or duplicate columns."
         )
     beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))
     alpha = linalg.solve_cholesky(chol.factor, r - basis @ beta)

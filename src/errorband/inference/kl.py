@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from errorband.arguments import check_number, check_whole
 from errorband.inference.sites import SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
 from errorband.structures import Sites
 
@@ -47,6 +48,10 @@ class KL(SiteInference):
 
     max_sweeps: int = eqx.field(default=300, static=True)
     tolerance: float = eqx.field(default=1e-7, static=True)
+
+    def __check_init__(self):
+        check_whole("KL", "max_sweeps", self.max_sweeps)
+        check_number("KL", "tolerance", self.tolerance)
 
     @property
     def ep_power(self) -> float | None:

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from errorband.arguments import check_number, check_whole
 from errorband.inference.base import Inference
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
@@ -57,10 +58,12 @@ class Laplace(SiteInference):
     def __check_init__(self):
         if self.curvature not in ("newton", "fisher"):
             raise ValueError(f"curvature={self.curvature!r}: choose 'newton' or 'fisher'.")
+        check_whole("Laplace", "max_iter", self.max_iter)
+        check_number("Laplace", "tolerance", self.tolerance)
 
     def supports(self, model, data):
         """Needs a likelihood with curvature."""
-        if not getattr(model.likelihood, "smooth", True):
+        if not model.likelihood.smooth:
             return f"{type(model.likelihood).__name__} has no curvature; use inference=EP()."
         if self.last_word is not None and (reason := self.last_word.supports(model, data)) is not None:
             return reason

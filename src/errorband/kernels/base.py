@@ -62,7 +62,8 @@ class Kernel(Printable):
         for e in entries(self):
             if len(e.path) == 1 and np.ndim(e.value) == 1 and len(e.value) not in (1, X.shape[1]):
                 raise ValueError(
-                    f"{e.name} of {type(self).__name__} has {len(e.value)} entries for {X.shape[1]} inputs."
+                    f"{e.name} of {type(self).__name__} has {len(e.value)} entries for {X.shape[1]} inputs; give one "
+                    "number for all, or one for each."
                 )
 
     # ------------------------------------------------------------------ what library code calls
@@ -326,13 +327,13 @@ def _squared_distance_backward(inputs, bar):
 squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
 
 
-def by_rows(pair: Any, X: Any, Z: Any, rows: int = 64) -> Any:
-    """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, a block of rows at a time.
+def by_rows(pair: Any, X: Any, Z: Any) -> Any:
+    """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, 64 rows at a time.
 
     For formulas that broadcast over (rows, M, D): the block is recomputed in the backward pass, so that memory stays
-    at rows·M·D whatever N.
+    at 64·M·D whatever N.
     """
-    return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=rows)
+    return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=64)
 
 
 def half_range(X: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.arguments import check_whole
 from errorband.kernels.base import Kernel, half_range
 from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
 
@@ -96,8 +97,7 @@ class Polynomial(Kernel):
     degree: int = eqx.field(default=2, static=True, kw_only=True)
 
     def __check_init__(self):
-        if not (isinstance(self.degree, int) and self.degree >= 1):
-            raise ValueError(f"degree={self.degree!r}: a polynomial kernel needs a whole number of at least 1.")
+        check_whole("Polynomial", "degree", self.degree)
 
     def evaluate(self, X, Z):
         return self.variance * (X @ Z.T / X.shape[1] + self.offset) ** self.degree

@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 
 from errorband.kernels.base import Kernel
-from errorband.parameters import REAL, Parameter, hyperparameter
+from errorband.parameters import REAL, hyperparameter, value_of
 
 
 class Projection(Kernel):
@@ -59,10 +59,13 @@ class Projection(Kernel):
     def check_inputs(self, X):
         matrix = self._given()
         if matrix is not None and len(matrix) != X.shape[1]:
-            raise ValueError(f"matrix of Projection has {len(matrix)} rows for {X.shape[1]} inputs.")
+            raise ValueError(
+                f"matrix of Projection has {len(matrix)} rows for {X.shape[1]} inputs; give one for each, shape "
+                f"({X.shape[1]}, {self.rank})."
+            )
 
     def _given(self):
-        return self.matrix.value if isinstance(self.matrix, Parameter) else self.matrix
+        return value_of(self.matrix)
 
     def raw_columns(self, n_features):
         return np.zeros(n_features, bool)

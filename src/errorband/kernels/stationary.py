@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.arguments import check_number, check_whole
 from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
 from errorband.parameters import POSITIVE, Interval, hyperparameter, plain
 
@@ -245,6 +246,8 @@ def heat(time: float, n_features: int = 1) -> SquaredExponential:
     >>> heat(0.25)([[0.0]], [[1.0]]).round(4)
     array([[0.242]])
     """
+    check_number("heat", "time", time)
+    check_whole("heat", "n_features", n_features)
     return SquaredExponential(lengthscale=2 * np.sqrt(time), variance=(8 * np.pi * time) ** (-n_features / 2))
 
 

@@ -60,7 +60,7 @@ class Likelihood(Printable):
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError for targets the likelihood cannot have produced."""
-        check_support(y, self.support, type(self).__name__)
+        check_support(y, self.support, type(self).__name__, self.upper)
 
     def feature(self, y: Any) -> tuple[Any, Any] | None:
         """Centre and width of the peak or step that p(y | ·) has as a function of one latent value. Traceable.
@@ -296,7 +296,7 @@ def _log_prob(likelihood: Likelihood, y: Any, f: Any) -> Any:
     return jax.vmap(likelihood.log_prob)(y, f[:, 0] if likelihood.n_latents == 1 else f)
 
 
-def check_support(y: np.ndarray, support: str, name: str, upper: float = np.inf) -> None:
+def check_support(y: np.ndarray, support: str, name: str, upper: float) -> None:
     """Raise ValueError for targets outside the support of a likelihood."""
     y = np.asarray(y)
     if support == "count":

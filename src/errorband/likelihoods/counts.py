@@ -9,7 +9,8 @@ import numpy as np
 from jax.scipy.special import gammaln
 from scipy.special import betaincc, expit, pdtr
 
-from errorband.likelihoods.base import Likelihood, check_support
+from errorband.arguments import check_whole
+from errorband.likelihoods.base import Likelihood
 from errorband.parameters import POSITIVE, hyperparameter
 from errorband.special import exp_linear, log_gamma_ratio
 
@@ -138,16 +139,11 @@ class Binomial(Likelihood):
     support: ClassVar[str] = "count"
 
     def __check_init__(self):
-        n = self.n_trials
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n_trials={n!r} of Binomial must be a whole number, one or more.")
+        check_whole("Binomial", "n_trials", self.n_trials)
 
     @property
     def upper(self) -> float:
         return float(self.n_trials)
-
-    def check_targets(self, y):
-        check_support(y, "count", "Binomial", self.upper)
 
     def log_prob(self, y, f):
         n = self.n_trials

@@ -33,7 +33,7 @@ class Gaussian(Likelihood):
     Gaussian(noise_variance=0.25)
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
     min_noise_variance: float = eqx.field(default=0.0, static=True)
     log_concave: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
+from errorband.arguments import check_whole
 from errorband.likelihoods.base import ClassLikelihood
-from errorband.likelihoods.softmax import check_n_classes
-from errorband.parameters import Ordered, Parameter, hyperparameter
+from errorband.parameters import Ordered, hyperparameter, value_of
 from errorband.special import log_ndtr_between
 
 FAR = 1e10  # stands for infinity
@@ -41,8 +41,8 @@ class Ordinal(ClassLikelihood):
     log_concave: ClassVar[bool] = True
 
     def __check_init__(self):
-        check_n_classes(self)
-        given = self.thresholds.value if isinstance(self.thresholds, Parameter) else self.thresholds
+        check_whole("Ordinal", "n_classes", self.n_classes, least=2)
+        given = value_of(self.thresholds)
         if given is not None and np.shape(given) != (self.n_classes - 1,):
             raise ValueError(
                 f"thresholds of Ordinal({self.n_classes}) must be {self.n_classes - 1} numbers; got shape "

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.arguments import check_whole
 from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
 from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
 
@@ -36,7 +37,7 @@ class Softmax(ClassLikelihood):
     simplex: ClassVar[bool] = True
 
     def __check_init__(self):
-        check_n_classes(self)
+        check_whole("Softmax", "n_classes", self.n_classes, least=2)
 
     @property
     def n_latents(self) -> int:
@@ -79,13 +80,6 @@ class Softmax(ClassLikelihood):
         if self.n_classes <= 4:
             return super().class_probabilities(mean, cov)
         return in_rows(_averaged_softmax, self, *floored(mean, cov))
-
-
-def check_n_classes(likelihood: Any) -> None:
-    """Two classes or more."""
-    n = likelihood.n_classes
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 2:
-        raise ValueError(f"n_classes={n!r} of {type(likelihood).__name__} must be a whole number, two or more.")
 
 
 def _log_logistic(g: Any) -> Any:

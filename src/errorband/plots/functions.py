@@ -142,7 +142,10 @@ def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, 
     """
     rows = effects.inputs(model, X)
     if rows.shape[1] != 2:
-        raise ValueError(f"plot_map draws models of two inputs; this one has {rows.shape[1]}.")
+        raise ValueError(
+            f"plot_map draws models of two inputs; this one has {rows.shape[1]}. Use plot_partial_dependence, or "
+            "plot_band for one."
+        )
     axes = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")[1] if ax is None else ax
     sides = [np.linspace(low, high, n_grid) for low, high in zip(rows.min(axis=0), rows.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)

@@ -1,7 +1,5 @@
 """The content of a report, as numbers: everything is computed here, and nothing here knows about HTML."""
 
-import dataclasses
-import platform
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,21 +7,32 @@ import numpy as np
 
 from errorband import effects, metrics
 from errorband.effects import quiet
-from errorband.optimise import FitResult
 from errorband.predictive import Predictive
 from errorband.reporting import checks
 from errorband.reporting.checks import CoverageAt
-from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Summary, Surprise
-from errorband.reporting.describe import describe, first
+from errorband.reporting.common import (
+    MAP_POINTS,
+    MAX_EFFECTS,
+    MAX_POINTS,
+    MAX_SURPRISES,
+    check_rows,
+    grid_of_two,
+    has_labels,
+    leave_one_out,
+    ranked_inputs,
+    row_names,
+    subset,
+    summary,
+    training,
+    warnings_first,
+)
+from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Surprise
 from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import baseline_scores, compare, score
+from errorband.reporting.scores import baseline_scores, paired, score
 from errorband.reporting.sparse import inducing
 
 LEVELS = (0.5, 0.8, 0.95)
-MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
-MAX_RESIDUAL_INPUTS, MAX_EFFECTS, MAX_SURPRISES = 4, 6, 10
-LEAST_RELEVANCE = 0.02  # of the largest: inputs below have no curve worth a plot
-CURVE_POINTS, MAP_POINTS, N_DRAWS = 200, 45, 4
+MAX_RESIDUAL_INPUTS, CURVE_POINTS, N_DRAWS = 4, 200, 4
 
 
 def build_regression(
@@ -40,21 +49,18 @@ def build_regression(
     random_state: int = 0,
 ) -> RegressionContent:
     """Compute a report on a fitted regressor; see :func:`errorband.reporting.report` for the arguments."""
-    train_X, train_y = _training(model, X_train, y_train)
-    test_X, y = effects.inputs(model, X_test), np.asarray(y_test, dtype=np.float64).ravel()
-    if len(y) != len(test_X) or len(y) == 0:
-        raise ValueError(f"X_test has {len(test_X)} rows and y_test {len(y)}; pass one target for each row.")
+    train_X, train_y = training(model, X_train, y_train, lambda: effects.training_data(model)[1], _numbers)
+    test_X, y = effects.inputs(model, X_test), _numbers(y_test)
+    check_rows(test_X, y, "test")
     rng = np.random.default_rng(random_state)
     predictive: Predictive = model.predictive(X_test)
     own = score(type(model).__name__, "this model", y, predictive, train_y)
     others = baseline_scores(train_X, train_y, test_X, y) if baselines else []
-    comparisons = tuple(compare(own, other) for other in others)
+    comparisons = tuple(paired(own, other) for other in others)
     calibration = calibrate(y, predictive)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
-    importance = effects.relevance(model, train_X, random_state=random_state)
-    order = tuple(int(j) for j in np.argsort(-importance, kind="stable"))
-    useful = [j for j in order if importance[j] >= LEAST_RELEVANCE * max(importance.max(), 1e-300)]
+    importance, order, useful = ranked_inputs(model, train_X, random_state)
     d = train_X.shape[1]
     findings = [
         *checks.fit_findings(model, rows, train_X, train_y),
@@ -67,7 +73,7 @@ def build_regression(
         verdict=tuple(checks.verdict(own, list(comparisons), list(calibration.at), target, len(y))),
         data_notes=tuple(data_notes),
         target_range=(train_y.min(), float(np.median(train_y)), train_y.max(), train_y.std()),
-        findings=tuple(sorted(findings, key=lambda f: f.level != "warning")),
+        findings=warnings_first(findings),
         scores=(own, *others),
         comparisons=comparisons,
         held_out=_held_out(test_X, y, predictive, rng),
@@ -96,75 +102,9 @@ def calibrate(y: np.ndarray, predictive: Predictive) -> Calibration:
     return Calibration(levels, observed, low, high, tuple(at))
 
 
-def leave_one_out(model: Any) -> Any:
-    """``model.loo()``, or None where inference has no closed form for it."""
-    if not (hasattr(model, "loo") and hasattr(model.inference_, "leave_one_out")):
-        return None
-    try:
-        return model.loo()
-    except NotImplementedError:
-        return None
-
-
 # ------------------------------------------------------------------------------------------------------- the parts
-def _training(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    if (X is None) != (y is None):
-        raise ValueError("Pass X_train and y_train together, or neither: the model knows what it was fitted to.")
-    if X is None:
-        return effects.training_data(model)
-    X, y = effects.inputs(model, X), np.asarray(y, dtype=np.float64).ravel()
-    if len(X) != len(y):
-        raise ValueError(f"X_train has {len(X)} rows and y_train {len(y)}; pass one target for each row.")
-    return X, y
-
-
-def summary(model: Any, n_train: int, n_test: int, target: str) -> Summary:
-    import jax
-
-    from errorband import __version__
-
-    result = search_of(model)
-    trace = np.zeros(0)
-    if result is not None:  # the search saw standardised targets: shift to the density of the targets as given
-        trace = np.asarray(result.trace) + (model.log_evidence_ - result.value)
-    return Summary(
-        estimator=type(model).__name__,
-        parts=describe(model),
-        log_evidence=float(model.log_evidence_),
-        n_train=n_train,
-        n_test=n_test,
-        input_names=tuple(effects.input_names(model)),
-        target=target,
-        seconds=None if result is None else result.seconds,
-        iterations=0 if result is None else result.iterations,
-        converged=None if result is None else result.converged,
-        message="" if result is None else result.message,
-        starts=() if result is None else tuple(s + model.log_evidence_ - result.value for s in result.starts),
-        trace=trace,
-        versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
-    )
-
-
-def search_of(model: Any) -> FitResult | None:
-    """How the search went; of several models, one for each class, their searches as one."""
-    result = model.fit_result_
-    if not isinstance(result, list):
-        return result
-    worst = min(result, key=lambda r: r.converged)
-    total: dict[str, Any] = {
-        name: sum(getattr(r, name) for r in result) for name in ("value", "iterations", "evaluations", "seconds")
-    }
-    return dataclasses.replace(worst, **total, trace=(), starts=())
-
-
-def row_names(X: Any, n: int) -> list[str]:
-    """What the rows are called: by the index of a table, or by their position."""
-    labels = getattr(X, "index", None)
-    return [str(i) for i in (labels if labels is not None and len(labels) == n else range(n))]
-
-
-def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+def _numbers(y: Any) -> np.ndarray:
+    return np.asarray(y, dtype=np.float64).ravel()
 
 
 def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.random.Generator) -> HeldOut:
@@ -202,11 +142,6 @@ def _effects(model: Any, X: np.ndarray, chosen: Sequence[int]) -> tuple[effects.
     return tuple(effects.partial_dependence(model, X, j) for j in chosen)
 
 
-def has_labels(model: Any) -> bool:
-    """Whether an input is a name in numbers, as of a node, with nothing in between."""
-    return bool(np.any(first(model).kernel_.raw_columns(model.n_features_in_)))
-
-
 def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np.random.Generator) -> Curve | None:
     if has_labels(model):
         return None
@@ -225,8 +160,7 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
 def _map(model: Any, X: np.ndarray, rng: np.random.Generator) -> Map | None:
     if has_labels(model):
         return None
-    axes = [np.linspace(low, high, MAP_POINTS) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
-    at = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    axes, at = grid_of_two(X)
     latent = effects.additive(model)
     mean, std = quiet(model.predict, at, return_std=True, latent=latent)
     shape = (MAP_POINTS, MAP_POINTS)

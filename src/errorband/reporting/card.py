@@ -42,7 +42,7 @@ def card_html(model: Any) -> str:
     rows.append(("Data", _data(model)))
     rows.append(("Log evidence", number(model.log_evidence_, decimals=2)))
     rows.append(("Search", _search(model)))
-    if getattr(model, "jitter_", 0) > 0:
+    if model.jitter_ > 0:
         rows.append(("Jitter", el("span", f"{number(model.jitter_, 2)} added to the diagonal", class_="eb-warn")))
     return el(
         "div",

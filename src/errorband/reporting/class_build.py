@@ -8,23 +8,27 @@ import numpy as np
 from errorband import effects, metrics
 from errorband.effects import quiet
 from errorband.reporting import checks
-from errorband.reporting.build import (
-    LEAST_RELEVANCE,
+from errorband.reporting.checks import Finding
+from errorband.reporting.class_content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise, Reliability
+from errorband.reporting.class_scores import class_baselines, class_score, class_verdict
+from errorband.reporting.common import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
     MAX_SURPRISES,
+    check_rows,
+    grid_of_two,
     has_labels,
     leave_one_out,
+    ranked_inputs,
     row_names,
     subset,
     summary,
+    training,
+    warnings_first,
 )
-from errorband.reporting.checks import Finding
-from errorband.reporting.class_content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise, Reliability
-from errorband.reporting.class_scores import class_baselines, class_score, class_verdict
 from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import compare
+from errorband.reporting.scores import paired
 from errorband.reporting.sparse import inducing, inducing_of_each
 from errorband.reporting.text import count, percent
 
@@ -46,10 +50,9 @@ def build_classification(
     class_names: Sequence[str] | None = None,
 ) -> ClassificationContent:
     """Compute a report on a fitted classifier; see :func:`errorband.reporting.report` for the arguments."""
-    train_X, train = _training(model, X_train, y_train)
+    train_X, train = training(model, X_train, y_train, model._training_codes, lambda y: _codes(model, y, "y_train"))
     test_X, codes = effects.inputs(model, X_test), _codes(model, y_test, "y_test")
-    if len(codes) != len(test_X) or len(codes) == 0:
-        raise ValueError(f"X_test has {len(test_X)} rows and y_test {len(codes)}; pass one label for each row.")
+    check_rows(test_X, codes, "test")
     classes = tuple(map(str, model.classes_ if class_names is None else class_names))
     n = len(classes)
     rng = np.random.default_rng(random_state)
@@ -57,13 +60,11 @@ def build_classification(
     frequency = np.bincount(train, minlength=n) / len(train)
     own = class_score(type(model).__name__, "this model", codes, share, frequency)
     others = class_baselines(train_X, train, test_X, codes, n) if baselines else []
-    comparisons = tuple(compare(own, other) for other in others)
+    comparisons = tuple(paired(own, other) for other in others)
     reliability = reliable(codes, share)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
-    importance = effects.relevance(model, train_X, random_state=random_state)
-    order = tuple(int(j) for j in np.argsort(-importance, kind="stable"))
-    useful = [j for j in order if importance[j] >= LEAST_RELEVANCE * max(importance.max(), 1e-300)]
+    importance, order, useful = ranked_inputs(model, train_X, random_state)
     findings = [
         *checks.fit_findings(model, rows, train_X, train),
         *checks.data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
@@ -77,7 +78,7 @@ def build_classification(
         data_notes=tuple(data_notes),
         classes=classes,
         train_counts=np.bincount(train, minlength=n),
-        findings=tuple(sorted(findings, key=lambda f: f.level != "warning")),
+        findings=warnings_first(findings),
         scores=(own, *others),
         comparisons=comparisons,
         confusion=np.bincount(n * codes + share.argmax(axis=1), minlength=n * n).reshape(n, n),
@@ -110,17 +111,6 @@ def _codes(model: Any, y: Any, name: str) -> np.ndarray:
         strange = ", ".join(map(repr, np.unique(labels[~known]).tolist()[:3]))
         raise ValueError(f"{name} has labels the model was not fitted to: {strange}. Leave those rows out.")
     return np.searchsorted(model.classes_, labels)
-
-
-def _training(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    if (X is None) != (y is None):
-        raise ValueError("Pass X_train and y_train together, or neither: the model knows what it was fitted to.")
-    if X is None:
-        return effects.training_data(model)[0], model._training_codes()
-    X, codes = effects.inputs(model, X), _codes(model, y, "y_train")
-    if len(X) != len(codes):
-        raise ValueError(f"X_train has {len(X)} rows and y_train {len(codes)}; pass one label for each row.")
-    return X, codes
 
 
 def _findings(
@@ -178,7 +168,6 @@ def _curve(model: Any, X: np.ndarray, codes: np.ndarray, j: int, shown: np.ndarr
 def _map(model: Any, X: np.ndarray, codes: np.ndarray, shown: np.ndarray) -> ClassMap | None:
     if has_labels(model):
         return None
-    axes = [np.linspace(low, high, MAP_POINTS) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
-    at = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    axes, at = grid_of_two(X)
     share = quiet(model.predict_proba, at).reshape(MAP_POINTS, MAP_POINTS, -1)
     return ClassMap(axes[0], axes[1], share, X[shown], codes[shown], len(X))

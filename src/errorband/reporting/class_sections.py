@@ -3,9 +3,9 @@
 import numpy as np
 
 from errorband.reporting import class_figures, figures
-from errorband.reporting.build import LEAST_RELEVANCE
 from errorband.reporting.class_content import ClassificationContent
 from errorband.reporting.class_scores import CLASS_METRICS, SHARES
+from errorband.reporting.common import LEAST_RELEVANCE
 from errorband.reporting.markup import Html, el
 from errorband.reporting.page import Plot, Section, table
 from errorband.reporting.scores import Comparison

@@ -5,23 +5,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from errorband.effects import input_names
+from errorband.estimators.base import ASKED_FOR
 from errorband.kernels import Kernel, Product, Scaled, Sum
 from errorband.reporting.text import listing, number
 
 
 def describe(model: Any) -> dict[str, str]:
-    """Kernel, likelihood, mean and method of a fitted model."""
+    """Kernel, likelihood, mean and method of a fitted model, and how the method was chosen if that was automatic."""
     if hasattr(model, "estimators_"):
         return {"Models": f"{len(model.estimators_)}, one for each class against the others", **describe(first(model))}
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
     method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
-    integrated = ", integrated out" if getattr(model.mean_, "marginalize", False) else ""
+    reason = model.approximation_reason_
+    integrated = ", integrated out" if model.mean_.marginalize else ""
     return {
         "Kernel": describe_kernel(model.kernel_, input_names(model)),
         "Likelihood": _with_options(model.likelihood_),
         "Mean": type(model.mean_).__name__.lower() + integrated,
         "Method": method,
-    }
+    } | ({"Automatic": reason} if reason != ASKED_FOR else {})
 
 
 def first(model: Any) -> Any:

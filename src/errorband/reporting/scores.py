@@ -121,8 +121,8 @@ def baseline_scores(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray, y: 
     return found
 
 
-def compare(model: Scores, baseline: Scores) -> Comparison:
-    """Paired comparison of the losses."""
+def paired(model: Scores, baseline: Scores) -> Comparison:
+    """Comparison of the losses, row by row."""
     difference = baseline.losses - model.losses
     error = float(np.std(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else np.inf
     return Comparison(baseline.name, float(np.mean(difference)), error)

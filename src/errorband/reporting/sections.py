@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from errorband.reporting import figures
-from errorband.reporting.build import LEAST_RELEVANCE, MAX_RESIDUAL_INPUTS
+from errorband.reporting.build import MAX_RESIDUAL_INPUTS
+from errorband.reporting.common import LEAST_RELEVANCE
 from errorband.reporting.content import RegressionContent
 from errorband.reporting.hyperparameters import LATENT
 from errorband.reporting.markup import Html, el, join

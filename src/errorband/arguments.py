@@ -1,0 +1,46 @@
+"""Checks of settings: numbers that are given once and not learned. Each message says what came and what to give."""
+
+from typing import Any
+
+import numpy as np
+
+_COUNTS = "zero", "one", "two"
+
+
+def check_whole(owner: str, name: str, value: Any, least: int = 1, other: str = "") -> None:
+    """Raise ValueError unless a value is a whole number, ``least`` or more. True is none: it is an answer, not a count.
+
+    Parameters
+    ----------
+    owner, name : str
+        Of the class or function, and of the argument.
+    value
+        What was given.
+    least : int
+        0, 1 or 2.
+    other : str
+        What else may be given, for the message.
+
+    Examples
+    --------
+    >>> check_whole("FITC", "n_inducing", 2.5, other=", or 'auto'")
+    Traceback (most recent call last):
+    ValueError: FITC(n_inducing=2.5): give a whole number, one or more, or 'auto'.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not (whole and value >= least):
+        raise ValueError(f"{owner}({name}={value!r}): give a whole number, {_COUNTS[least]} or more{other}.")
+
+
+def check_number(owner: str, name: str, value: Any, what: str = "a number above zero", zero: bool = False) -> None:
+    """Raise ValueError unless a value is a finite number above zero, or zero if that may be.
+
+    Examples
+    --------
+    >>> check_number("LBFGS", "tolerance", -1.0)
+    Traceback (most recent call last):
+    ValueError: LBFGS(tolerance=-1.0): give a number above zero.
+    """
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not (number and np.isfinite(value) and (value > 0 or (zero and value == 0))):
+        raise ValueError(f"{owner}({name}={value!r}): give {what}.")

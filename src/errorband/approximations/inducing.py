@@ -90,7 +90,7 @@ class Inducing(Approximation):
         kernel.check(Z)
         return replace_values(self, {("inducing_inputs",): self._as_parameter(Z, kernel.raw_columns(X.shape[1]))})
 
-    def _as_parameter(self, Z: np.ndarray, labels: np.ndarray) -> Parameter:
+    def _as_parameter(self, Z: np.ndarray, labels: np.ndarray) -> Any:
         """Z, with the entries fixed that are not to be learned: as asked for, and those of columns of labels."""
         learned, held = np.asarray(self.optimize_inputs), self.inducing_inputs
         if not broadcasts(learned.shape, Z.shape):
@@ -101,7 +101,7 @@ class Inducing(Approximation):
             )
         fixed = ~learned | labels if np.any(labels) else ~learned
         if not isinstance(held, Parameter):
-            return Parameter(Z, fixed)
+            return Parameter(Z, fixed) if np.any(fixed) else Z
         return Parameter(Z, fixed | np.asarray(held.fixed), held.prior, held.bounds)
 
     @property

@@ -155,7 +155,7 @@ class GaussianProcess(BaseEstimator):
 
     def _at_informative_rows(self, model: Model, data: TrainingData) -> Model:
         """The model as an informative vector machine leaves it: its hyperparameters, inducing inputs at its rows."""
-        machine = copy.copy(self)
+        machine: Any = copy.copy(self)
         optimizer, number = self._optimizer(), len(inducing_inputs(model))
         machine.approximation, machine.verbose = IVM(number), 0
         machine.optimizer = None if optimizer is None else optimizer.within(optimizer.seconds / 2)

@@ -54,7 +54,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
     approximation : "auto", "exact" or Approximation
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`. "auto": whole up to 2000 rows, else ``FITC()``.
+        :mod:`errorband.approximations`. "auto": whole up to 2000 rows (fewer with more than two classes), else
+        ``FITC()``.
     inference : "auto", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
         which it was.

@@ -37,7 +37,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How targets scatter around the function. Default: Gaussian noise of learned variance.
     approximation : "auto", "exact" or Approximation
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian), else ``FITC()``.
+        :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian, 1000 with
+        two latent functions), else ``FITC()``.
     inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
         likelihoods of several latents, else by EP; see ``inference_``. Where the likelihood is not log-concave, the

@@ -199,4 +199,5 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     sweep = model.estimator.inducing_sweep_
     assert len(model.estimator.approximation_.inducing_inputs) == sweep.chosen
     assert f"--inducing auto: {sweep.certificate}" in model.facts["notes"]
+    assert f"Automatic      {sweep.certificate}" in run("info", tmp_path / "m.eb").stdout
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -74,7 +74,8 @@ holds the target, noise included, with probability `--level`. The id column name
         "Compare",
         """`compare` cross-validates Gaussian processes with several kernels and three baselines on the same folds. The
 smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
-wide. The baselines have one band for all rows, from their errors on rows they did not see. The time is shared by all
+wide. The baselines are those of `fit`: the mean and spread of the targets, linear regression with its classical band,
+and gradient boosting with one band for all rows, from its errors on rows it did not see. The time is shared by all
 searches, so of a large table as many rows are compared, drawn at random, as they can deal with; `--max-rows` sets
 another number, and beyond 5,000 rows to learn from (2,000 or fewer for classes) the Gaussian processes have inducing
 points.""",

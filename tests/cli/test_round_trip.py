@@ -10,7 +10,9 @@ import pytest
 
 import errorband
 from errorband import LBFGS, GPRegressor
+from errorband.compare import catalogue
 from errorband.pipeline import TableModel, as_frame
+from errorband.reporting.scores import BASELINES
 from errorband.tables import TableEncoder, read_table
 
 
@@ -136,10 +138,23 @@ def test_compare(run, fitted):
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert {row[1].strip() for row in rows} == {
         "GP, se", "GP, matern32", "GP, matern52", "GP, se+linear",
-        "gradient boosting", "linear regression", "mean of the targets",
+        "gradient boosting", "linear regression", "training mean",
     }  # fmt: skip
     nlpd = [float(row[2].replace("−", "-")) for row in rows]
     assert nlpd == sorted(nlpd)
+
+
+def test_baselines_of_compare_are_those_of_reports():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    methods = catalogue()
+    for name in BASELINES:
+        found = methods[name.lower()](X[:30], y[:30], X[30:])
+        of_report = BASELINES[name][1](X[:30], y[:30], X[30:])
+        np.testing.assert_array_equal(found.mean, of_report.mean)
+        np.testing.assert_array_equal(found.std, of_report.std)
+    with pytest.raises(ValueError, match="so few or so many rows"):
+        methods["gradient boosting"](X[:10], y[:10], X[10:])
 
 
 def test_demo(run, tmp_path):
@@ -184,4 +199,5 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     sweep = model.estimator.inducing_sweep_
     assert len(model.estimator.approximation_.inducing_inputs) == sweep.chosen
     assert f"--inducing auto: {sweep.certificate}" in model.facts["notes"]
+    assert f"Automatic      {sweep.certificate}" in run("info", tmp_path / "m.eb").stdout
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")

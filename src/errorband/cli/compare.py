@@ -33,9 +33,8 @@ def compare(
 ) -> None:
     """Cross-validate Gaussian processes with several kernels and simple baselines; the best comes first.
 
-    Every method sees the same folds. Numbers are compared by their bands (baselines have one for all rows, from their
-    errors on rows they did not see), classes by their probabilities. The time budget is shared by all searches of
-    hyperparameters.
+    Every method sees the same folds. Numbers are compared by their bands, classes by their probabilities. The time
+    budget is shared by all searches of hyperparameters.
     """
     import numpy as np
 

@@ -44,7 +44,9 @@ MissingCells = Annotated[Missing, typer.Option(help="Refuse missing cells, drop 
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 IdColumn = Annotated[str | None, typer.Option("--id", help="A column that names the rows; it is no input.")]
 MaxLevels = Annotated[int, typer.Option(min=2, help="Most levels a column of words may have.")]
-MaxRows = Annotated[int | None, typer.Option(min=5, help="Most rows to learn from; by default all if possible.")]
+MaxRows = Annotated[
+    int | None, typer.Option(min=5, help="Most rows to learn from; by default all, or as many as the time allows.")
+]
 Level = Annotated[float, typer.Option(callback=_level, help="Probability that the band holds the target.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something fails.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

@@ -16,14 +16,14 @@ def describe(model: Any) -> dict[str, str]:
         return {"Models": f"{len(model.estimators_)}, one for each class against the others", **describe(first(model))}
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
     method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
-    reason = model.approximation_reason_
+    reason = model.approximation_reason_.removeprefix(ASKED_FOR).strip()
     integrated = ", integrated out" if model.mean_.marginalize else ""
     return {
         "Kernel": describe_kernel(model.kernel_, input_names(model)),
         "Likelihood": _with_options(model.likelihood_),
         "Mean": type(model.mean_).__name__.lower() + integrated,
         "Method": method,
-    } | ({"Automatic": reason} if reason != ASKED_FOR else {})
+    } | ({"Automatic": reason} if reason else {})
 
 
 def first(model: Any) -> Any:

@@ -39,9 +39,8 @@ class Model(Printable):
     def inner(self, X: Any, bar: "PriorAtData") -> Any:
         """⟨bar, prior⟩: its derivative in the hyperparameters takes ``bar``, derivatives in the prior, to theirs."""
         L = self.likelihood.n_latents
-        structure = self.approximation.inner(self.kernel, X, L, bar.structure)
-        rest = (self.likelihood, self.mean_at(X), self.approximation.residual(self.kernel, X, L))
-        return structure + sum_of_products((bar.likelihood, bar.mean, bar.residual), rest)
+        first = self.approximation.inner(self.kernel, X, L, bar.structure, bar.residual)
+        return first + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self.mean_at(X)))
 
     def mean_at(self, X: Any) -> Any:
         """Prior mean (N, L): of the first latent function, zero for the others."""

@@ -43,7 +43,9 @@ def test_as_the_dense_model_of_the_same_prior_and_gradients(likelihood, rule, da
     objective = model.objective(X, targets)
     theta = objective.theta0
     value, gradient = objective.value_and_gradient(theta)
-    assert_allclose(gradient, dense.finite_differences(objective, theta, 3e-5), rtol=1e-5, atol=1e-5)
+    # KL ends where its bound no longer rises: round-off of the bound leaves the sites, and so the gradient, uncertain.
+    precision = 1e-6 if rule == "KL" else 1e-7
+    assert_allclose(gradient, dense.precise_differences(objective, theta), rtol=1e-6, atol=precision)
     _, prior = objective.at(theta)
     with double_precision():
         L, low_rank = prior.structure.n_latents, prior.structure.dense()

@@ -1,10 +1,10 @@
 """No approximation."""
 
-import jax
 import jax.numpy as jnp
 
 from errorband.approximations.base import Approximation, for_each_latent
 from errorband.structures import Dense
+from errorband.structures.rows import sum_over_rows
 
 BLOCK = 2**18  # entries of K recomputed at once for its derivatives: they fit the cache
 
@@ -24,21 +24,15 @@ class Exact(Approximation):
     def structure(self, kernel, X, n_latents):
         return Dense(for_each_latent(kernel.gram(X, X), n_latents))
 
-    def inner(self, kernel, X, n_latents, bar):
+    def inner(self, kernel, X, n_latents, bar, residual_bar=None):
         """A block of rows of K at a time, recomputed in the backward pass: nothing of size N² is kept for it."""
         n = X.shape[0]
-        size = min(n, max(8, BLOCK // n))
-        if size == n:  # quicker to compile
-            return jnp.vdot(jnp.sum(bar.rows(0, n), axis=0), kernel.gram(X, X))
 
-        @jax.checkpoint
-        def block(total, number):
-            start = jnp.minimum(number * size, n - size)  # the last block overlaps the one before: not counted twice
-            new = start + jnp.arange(size) >= number * size
-            rows = jnp.where(new[:, None], jnp.sum(bar.rows(start, size), axis=0), 0.0)
-            return total + jnp.vdot(rows, kernel.gram(jax.lax.dynamic_slice_in_dim(X, start, size), X)), None
+        def rows(piece):
+            summed = jnp.sum(bar.rows(piece.start, piece.size), axis=0)
+            return jnp.vdot(piece.new_only(summed), kernel.gram(piece.of(X), X))
 
-        return jax.lax.scan(block, 0.0, jnp.arange(-(-n // size)))[0]
+        return sum_over_rows(rows, n, min(n, max(8, BLOCK // n)))
 
     def cross(self, kernel, anchors, X_new, n_latents):
         return for_each_latent(kernel.gram(X_new, anchors), n_latents)

@@ -111,7 +111,7 @@ class Inducing(Approximation):
     def structure(self, kernel, X, n_latents):
         basis = self._whitened(kernel, X)
         diag = jnp.zeros(len(X)) if self.bound else self.share * _left_out(kernel, X, basis)
-        return LowRank(diag=for_each_latent(diag, n_latents), basis=for_each_latent(basis, n_latents))
+        return LowRank(diag=diag[None], basis=basis[None], shared_by=n_latents)
 
     def residual(self, kernel, X, n_latents):
         """What is left out, r: the sites of VFE and PowerEP are functions of u alone (Bui, Yan & Turner 2017)."""

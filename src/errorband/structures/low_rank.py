@@ -1,15 +1,21 @@
 """Low rank plus diagonal: sparse, inter-domain and weight-space models.
 
-Products of size N·M² are written as loops over the latents (L is a static shape, 1 to a few): plain matrix products run
-several times faster than batched contractions with the axes in between.
+Work of size N·M² is plain matrix products, which run several times faster than batched contractions with the axes in
+between. With several latent functions they are made one pair of latents after the other, or a piece of rows at a time:
+no array of L times N·M numbers is made, and what is compiled grows little with L.
 """
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
+from errorband.structures.rows import Piece, map_over_rows, piece_size
 from errorband.structures.sites import (
+    SimplexSites,
     Sites,
     block_diag_of,
     block_matmul,
@@ -24,18 +30,35 @@ class LowRank(Structure):
     """K = diag(d) + ΦΦᵀ for each latent function, that is f = Φw + ε with w ~ N(0, I) and ε ~ N(0, diag(d)).
 
     For inducing variables Φ = K_fu L_uu⁻ᵀ with K_uu = L_uu L_uuᵀ; for weight-space models Φ holds the scaled basis
-    functions and d = 0. Everything costs O(N(LM)²) or less and no N×N array is ever made.
+    functions and d = 0. Everything costs O(N(LM)²) or less and no N×N array is ever made. Latent functions with the
+    same covariance share one basis, and no more than a few arrays of N·M numbers, or of NL², are made then.
 
     Parameters
     ----------
-    diag : Array of shape (L, N)
+    diag : Array of shape (L, N), or (1, N) if shared
         Variances d ≥ 0; zeros are fine.
-    basis : Array of shape (L, N, M)
+    basis : Array of shape (L, N, M), or (1, N, M) if shared
         The whitened basis Φ.
+    shared_by : int
+        How many latent functions have the one basis and diagonal that are given; 1 if each has its own.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> LowRank(jnp.zeros((1, 50)), jnp.ones((1, 50, 3)), shared_by=4).n_latents
+    4
     """
 
     diag: Array
     basis: Array
+    shared_by: int = eqx.field(default=1, static=True)
+
+    def __check_init__(self):
+        if self.shared_by > 1 and len(self.basis) != 1:
+            raise ValueError(
+                f"LowRank(shared_by={self.shared_by}) takes one basis, (1, N, M), for all latent functions; got "
+                f"{len(self.basis)}. Give one, or leave shared_by at 1 for a basis each."
+            )
 
     @property
     def n_data(self) -> int:
@@ -43,28 +66,31 @@ class LowRank(Structure):
 
     @property
     def n_latents(self) -> int:
-        return self.basis.shape[0]
+        return len(self.basis) * self.shared_by
 
     def diagonal(self) -> Array:
-        return (self.diag + jnp.sum(self.basis**2, axis=2)).T
+        return jnp.broadcast_to((self.diag + jnp.sum(self.basis**2, axis=2)).T, (self.n_data, self.n_latents))
 
     def dense(self) -> Array:
-        L, N, _ = self.basis.shape
-        dtype = self.basis.dtype
+        L, N, dtype = self.n_latents, self.n_data, self.basis.dtype
         K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N, dtype=dtype)
+        K = jnp.broadcast_to(K, (L, N, N))
         return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=dtype)).reshape(N * L, N * L)
 
     def matvec(self, x: Array) -> Array:
         return self.diag.T * x + _basis_times(self.basis, _basis_adjoint(self.basis, x))
 
+    def part(self, piece: Piece) -> "LowRank":
+        """Some of the rows, zero where an earlier piece has them."""
+        return jax.tree.map(lambda array: piece.once(array, axis=1), self)
+
     def condition(self, sites: Sites) -> "LowRankConditioned":
-        L, _, M = self.basis.shape
-        gain, log_det = _absorb(self.diag.T, sites.precision)
-        precision = symmetrise(block_matmul(sites.precision, gain))
+        LM = self.n_latents * self.basis.shape[2]
+        gain, precision, log_det = _absorb(self.diag.T, sites)
         # B = I + ΦᵀEΦ (Naish-Guzman 2007, eq. 2.9c). E may have either sign: given that every I + D½ΠₙD½ is positive
         # definite, B is so exactly if the posterior is proper, and one Cholesky factorisation both decides and solves.
-        B = [[self.basis[l].T @ (precision[:, l, k, None] * self.basis[k]) for k in range(L)] for l in range(L)]
-        chol = jnp.linalg.cholesky(jnp.block(B) + jnp.eye(L * M, dtype=self.basis.dtype))
+        B = _weighted_product(self.basis, precision) + jnp.eye(LM, dtype=self.basis.dtype)
+        chol = jnp.linalg.cholesky(B, symmetrize_input=False)
         weights, gamma = _solve(self, sites, gain, chol, sites.shift)
         log_det = log_det + 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol)))
         return LowRankConditioned(
@@ -83,27 +109,69 @@ class LowRank(Structure):
 
 def _basis_times(basis: Array, w: Array) -> Array:
     """Φ w: (L, M) → (N, L)."""
-    return jnp.einsum("lnm,lm->nl", basis, w)
+    return basis[0] @ w.T if len(basis) == 1 else jnp.einsum("lnm,lm->nl", basis, w)
 
 
 def _basis_adjoint(basis: Array, x: Array) -> Array:
     """Φᵀx: (N, L) → (L, M)."""
-    return jnp.einsum("nl,lnm->lm", x, basis)
+    return x.T @ basis[0] if len(basis) == 1 else jnp.einsum("nl,lnm->lm", x, basis)
 
 
-def _absorb(d: Array, precision: Array) -> tuple[Array, Array]:
-    """Condition the independent part ε on the sites: T = (I + DΠ)⁻¹ for each datum, and log |I + DΠ|.
+def _of(basis: Array, l: Array | int) -> Array:
+    """The basis of latent l, which all may share: (N, M)."""
+    return basis[0] if len(basis) == 1 else basis[l]
 
-    NaN in the log-determinant if some I + D½ΠₙD½ is not positive definite.
+
+def _weighted_product(basis: Array, E: Array) -> Array:
+    """ΦᵀEΦ, the lower triangle: (LM, LM). Of the blocks Φ_kᵀE_klΦ_l only those with k ≥ l are made, one by one."""
+    L, M = E.shape[-1], basis.shape[2]
+
+    def block(pair):
+        k, l = pair
+        return _of(basis, k).T @ (E[:, k, l, None] * _of(basis, l))
+
+    if L == 1:
+        return block((0, 0))
+    k, l = (jnp.asarray(index) for index in np.tril_indices(L))
+    blocks = jax.lax.map(block, (k, l))
+    return jnp.zeros((L, M, L, M), basis.dtype).at[k, :, l].set(blocks).reshape(L * M, L * M)
+
+
+def _absorb(d: Array, sites: Sites) -> tuple[Array, Array, Array]:
+    """Condition the independent part ε on the sites: T = (I + DΠ)⁻¹ and E = ΠT for each datum, and log |I + DΠ|.
+
+    NaN in the log-determinant if some I + D½ΠₙD½ is not positive definite. ``d`` is (N, L), or (N, 1) if shared.
     """
-    if d.shape[1] == 1:
+    precision = sites.precision
+    if precision.shape[-1] == 1:
         ratio = d * precision[..., 0]
-        return 1.0 / (1.0 + ratio)[..., None], jnp.sum(jnp.log1p(ratio))
-    eye = jnp.eye(d.shape[1], dtype=d.dtype)
+        gain = 1.0 / (1.0 + ratio)[..., None]
+        return gain, precision * gain, jnp.sum(jnp.log1p(ratio))
+    if isinstance(sites, SimplexSites):
+        return _absorb_simplex(d, sites.share)
+    eye = jnp.eye(precision.shape[-1], dtype=d.dtype)
     root = jnp.sqrt(d)
     chol = jnp.linalg.cholesky(eye + root[:, :, None] * precision * root[:, None, :])
     gain = block_solve(eye + d[:, :, None] * precision, jnp.broadcast_to(eye, precision.shape))
-    return gain, 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol, axis1=1, axis2=2)))
+    log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol, axis1=1, axis2=2)))
+    return gain, symmetrise(block_matmul(precision, gain)), log_det
+
+
+def _absorb_simplex(d: Array, share: Array) -> tuple[Array, Array, Array]:
+    """The same for sites of softmax, s their share, in closed form: E is a site of softmax again, of share e.
+
+    With Π = diag(s) − ssᵀ/Σs and e = s/(1 + ds)::
+
+        E = diag(e) − eeᵀ/Σe        T = I − DE = diag(1/(1 + ds)) + D eeᵀ/Σe
+        |I + DΠ| = ∏(1 + ds) · Σe/Σs
+    """
+    scale = 1.0 / (1.0 + d * share)
+    e = share * scale
+    says = jnp.any(share > 0.0, axis=1)  # padding does not
+    before, after = (jnp.where(says, jnp.sum(x, axis=1), 1.0) for x in (share, e))
+    outer = e[:, :, None] * e[:, None, :] / after[:, None, None]
+    log_det = jnp.sum(jnp.log1p(d * share)) + jnp.sum(jnp.log(after / before))
+    return block_diag_of(scale) + d[:, :, None] * outer, block_diag_of(e) - outer, log_det
 
 
 def _solve(structure: LowRank, sites: Sites, gain: Array, chol: Array, shift: Array) -> tuple[Array, Array]:
@@ -120,11 +188,18 @@ def _inverse(chol: Array) -> Array:
 
 
 def _gram(inverse: Array, basis: Array) -> Array:
-    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares with C⁻¹: (L, S, M) → (S, L, L)."""
-    L, _, M = basis.shape
-    inverse = inverse.reshape(L * M, L, M)
-    half = [basis[l] @ inverse[:, l].T for l in range(L)]
-    return jnp.stack([jnp.stack([jnp.sum(a * b, axis=1) for b in half], axis=1) for a in half], axis=1)
+    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares with C⁻¹: (L, S, M), or (1, S, M) if shared → (S, L, L)."""
+    _, S, M = basis.shape
+    L = len(inverse) // M
+
+    def rows(piece):
+        phi = piece.of(basis, axis=1)
+        # C⁻¹ is lower triangular: latent l has no part in the rows before its own.
+        half = [_of(phi, l) @ inverse[l * M :, l * M : (l + 1) * M].T for l in range(L)]
+        upper = [[jnp.sum(half[l][:, (k - l) * M :] * half[k], axis=1) for k in range(l, L)] for l in range(L)]
+        return jnp.stack([jnp.stack([upper[min(l, k)][abs(l - k)] for k in range(L)], 1) for l in range(L)], 1)
+
+    return map_over_rows(rows, S, S if L == 1 else piece_size(S, L * M))
 
 
 class LowRankConditioned(Conditioned):
@@ -158,21 +233,32 @@ class LowRankConditioned(Conditioned):
     def adjoint(self) -> LowRank:
         """With G = ggᵀ − W: ∂/∂d = ½ diag G and ∂/∂Φ = GΦ = gγᵀ − EΦB⁻¹ (as Φᵀg = γ and WΦ = EΦB⁻¹).
 
-        Only the blocks on the diagonal over the latents are kept, the prior having no others. Beyond conditioning this
-        is one product of size N·M², ΦB⁻¹, which gives diag W = E − E diag(ΦB⁻¹Φᵀ) E as well.
+        Only the blocks on the diagonal over the latents are kept, the prior having no others, and summed over the
+        latents if they share the basis. Beyond conditioning this is one product of size N·(LM)², ΦB⁻¹, which gives
+        diag W = E − E diag(ΦB⁻¹Φᵀ) E as well.
         """
-        basis, E = self.structure.basis, self.precision
-        L, _, M = basis.shape
+        basis, E, g, (L, M) = self.structure.basis, self.precision, self.weights, self.gamma.shape
         inverse = cho_solve((self.chol, True), jnp.eye(L * M, dtype=basis.dtype)).reshape(L, M, L, M)
-        X = [[basis[j] @ inverse[j, :, l] for l in range(L)] for j in range(L)]  # Φ_j (B⁻¹)_jl
-        gram = jnp.stack([jnp.stack([jnp.sum(X[j][l] * basis[l], axis=1) for l in range(L)], 1) for j in range(L)], 1)
-        W = E - block_matmul(E, block_matmul(gram, E))
-        EX = jnp.stack([sum(E[:, l, j, None] * X[j][l] for j in range(L)) for l in range(L)])
-        g = self.weights.T
-        return LowRank(
-            diag=0.5 * (g**2 - jnp.diagonal(W, axis1=1, axis2=2).T),
-            basis=g[:, :, None] * self.gamma[:, None, :] - EX,
-        )
+
+        def take_off(basis_bar, pair):
+            j, l = pair
+            X = _of(basis, j) @ inverse[j, :, l]  # Φ_j (B⁻¹)_jl
+            place = l if len(basis) == L else 0
+            return basis_bar.at[place].add(-E[:, l, j, None] * X), jnp.sum(X * _of(basis, l), axis=1)
+
+        if len(basis) == L:
+            basis_bar, diag_bar = g.T[:, :, None] * self.gamma[:, None, :], g**2
+        else:
+            basis_bar, diag_bar = (g @ self.gamma)[None], jnp.sum(g**2, axis=1, keepdims=True)
+        if L == 1:
+            basis_bar, gram = take_off(basis_bar, (0, 0))
+        else:
+            pairs = jnp.indices((L, L)).reshape(2, -1)
+            basis_bar, gram = jax.lax.scan(take_off, basis_bar, tuple(pairs))
+        gram = gram.reshape(L, L, -1).transpose(2, 0, 1)
+        W = jnp.diagonal(E - block_matmul(E, block_matmul(gram, E)), axis1=1, axis2=2)
+        W = W if len(basis) == L else jnp.sum(W, axis=1, keepdims=True)
+        return LowRank(0.5 * (diag_bar - W).T, basis_bar, self.structure.shared_by)
 
     def state(self) -> "LowRankState":
         noise = self._noise()
@@ -197,7 +283,7 @@ class LowRankState(State):
     factor is a long scalar recurrence, that of S one outer product.
     """
 
-    basis: Array  # Φ, (L, N, M)
+    basis: Array  # Φ, (L, N, M), or (1, N, M) if shared
     gain: Array  # T, (N, L, L)
     noise: Array  # D, (N, L, L)
     spread: Array  # S, (LM, LM)

@@ -100,6 +100,14 @@ class Conditioned(eqx.Module):
     def predictor(self) -> "Predictor":
         """What prediction needs, and nothing else."""
 
+    def predicted_without_own_site(self) -> tuple[Array, Array] | None:
+        """Mean (N, L) and covariance (N, L, L) that a new input equal to each row's would have without the row's site.
+
+        None, as for most, if that is fₙ itself without its site; not so where a row goes with others as no new input
+        does.
+        """
+        return None
+
     def predict(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         """Posterior of new latents, see `Predictor`."""
         return self.predictor()(cross, prior)

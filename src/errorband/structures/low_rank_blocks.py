@@ -6,6 +6,8 @@ after the other (``lax.scan``, ``lax.map``), so that a block without negative si
 factorisation, and only one block's workspace is there at a time.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -99,7 +101,7 @@ class LowRankBlocks(Structure):
         def one_block(B, block):
             """The block's own posterior of ε; what it adds to B = I + ΦᵀEΦ; and its rows of EΦ."""
             rest, basis, own_sites = block
-            own = Dense(rest).condition(own_sites)
+            own: Any = Dense(rest).condition(own_sites)
             half = own.root.half(basis).reshape(-1, L * M)  # E = RᵀΔR; this is RΦ
             signed = own.root.signs[:, None] * half
             return B + half.T @ signed, (own, own.root.back(signed))

@@ -41,6 +41,7 @@ class EvidenceObjective:
         if not self.inference.reads_rows:
             self.data = dataclasses.replace(self.data, X=np.asarray(self.data.X))
         self._X = self.inference.inputs(self.data.X)
+        self._at_rows = dataclasses.replace(self.model, approximation=self.model.approximation.at_rows(self._X, n))
         self.basis = self._basis() if self.model.mean.marginalize else no_basis(n)
         self._evaluate = self.inference.evaluate  # looked up once: a method of an equinox module is made anew each time
         self.state = None  # where the inference rule last ended: the next run starts there
@@ -60,13 +61,13 @@ class EvidenceObjective:
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective and gradient at a vector."""
         if self._spent is None:
-            self._spent = _empty_prior(self.inference, self.model, theta, self._X)
-        prior = _prior_at(self.inference, self.model, theta, self._X, self._spent)
+            self._spent = _empty_prior(self.inference, self._at_rows, theta, self._X)
+        prior = _prior_at(self.inference, self._at_rows, theta, self._X, self._spent)
         self._spent = prior
         found = self._evaluate(prior, self.data, self.basis, self.state)
         self._follow(found)
         value = found.log_evidence
-        gradient = np.asarray(_pull_back(self.inference, self.model, theta, self._X, found.adjoint))
+        gradient = np.asarray(_pull_back(self.inference, self._at_rows, theta, self._X, found.adjoint))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
@@ -109,10 +110,11 @@ class EvidenceObjective:
     @in_double_precision
     def at(self, theta: np.ndarray) -> tuple[Model, Any]:
         """Model with plain values at a vector, and its prior at the data."""
-        spent = _empty_prior(self.inference, self.model, theta, self._X) if self._spent is None else self._spent
+        empty = self._spent is None
+        spent = _empty_prior(self.inference, self._at_rows, theta, self._X) if empty else self._spent
         self._spent = None  # the caller keeps what we return
         model = jax.tree.map(np.asarray, _unpack(self.model, theta))
-        return model, _prior_at(self.inference, self.model, theta, self._X, spent)
+        return model, _prior_at(self.inference, self._at_rows, theta, self._X, spent)
 
 
 @jax.jit

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 from errorband import GPClassifier, GPRegressor
-from errorband.approximations import FITC, PIC, VFE, PowerEP
+from errorband.approximations import FITC, VFE, Nystrom, PowerEP
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import (
@@ -161,4 +161,4 @@ def test_what_auto_takes_and_what_is_refused(data):
     with pytest.raises(ValueError, match=r"PowerEP goes with inference=EP\(power=0.5\)"):
         fixed(PowerEP(4), StudentT(), EP()).fit(X, y)
     with pytest.raises(ValueError, match="FITC goes with every likelihood"):
-        fixed(PIC(4), StudentT(), EP()).fit(X, y)
+        fixed(Nystrom(4), StudentT(), EP()).fit(X, y)

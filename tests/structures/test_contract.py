@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagonal_sites import diagonal_sites
-from errorband.structures import STRUCTURES, Dense, LowRank, Sites, Structure
+from errorband.structures import STRUCTURES, Dense, LowRank, LowRankBlocks, Sites, Structure
 
 N, M, S = 7, 4, 5  # data, basis functions, new inputs
 TOLERANCE = 1e-9
@@ -48,11 +48,34 @@ def low_rank(rng, L, n=N, m=M, zero_diagonal=False):
     return Case(structure, jnp.asarray(basis[:, n:]), jnp.asarray(prior), K_star)
 
 
+def low_rank_blocks(rng, L, n=N, m=M, sizes=(3, 1, 2)):
+    """Rows in mixed order over blocks of these sizes and one more for the rest, with an empty block among them."""
+    basis = rng.normal(size=(L, n + S, m)) / np.sqrt(m)
+    labels = rng.permutation(np.repeat(np.arange(len(sizes) + 1), [*sizes, n])[:n])
+    labels[labels == len(sizes)] += 1
+    B = max(np.max(np.bincount(labels)), 1) + 1  # no block is full
+    rest, blocks = np.zeros((L, len(sizes) + 2, B, B)), np.zeros((L, len(sizes) + 2, B, m))
+    place = np.zeros(n)
+    for k in np.unique(labels):
+        rows = np.flatnonzero(labels == k)
+        size = len(rows)
+        half = rng.normal(size=(L, size, size)) / np.sqrt(size)
+        half[:, :, 0] *= size > 1  # singular, and nothing left out where a row is alone
+        rest[:, k, :size, :size] = half @ half.swapaxes(1, 2)
+        blocks[:, k, :size] = basis[:, rows]
+        place[rows] = k * B + np.arange(size)
+    structure = LowRankBlocks(*map(jnp.asarray, (rest, blocks, place)))
+    prior = (rng.uniform(0.1, 1.0, size=(L, S)) + np.sum(basis[:, n:] ** 2, axis=2)).T
+    K_star = basis[:, n:] @ basis[:, :n].swapaxes(1, 2)
+    return Case(structure, jnp.asarray(basis[:, n:]), jnp.asarray(prior), K_star)
+
+
 BUILDERS = {
     "dense": dense,
     "low_rank": low_rank,
     "low_rank with N < M": lambda rng, L, n=N, m=M: low_rank(rng, L, n, n + 3),
     "low_rank in weight space": lambda rng, L, n=N, m=M: low_rank(rng, L, n, m, zero_diagonal=True),
+    "low_rank_blocks": low_rank_blocks,
 }
 
 
@@ -264,6 +287,9 @@ def test_adjoint_agrees_with_finite_differences(name):
     direction = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), case.structure)
     if isinstance(direction, Dense):
         direction = Dense(direction.K + jnp.swapaxes(direction.K, 1, 2))
+    if isinstance(direction, LowRankBlocks):  # a place is no number to be moved
+        rest = direction.rest + jnp.swapaxes(direction.rest, 2, 3)
+        direction = LowRankBlocks(rest, direction.basis, jnp.zeros(N))
     step = 1e-4
 
     def along(t):
@@ -359,6 +385,8 @@ def test_rows_without_sites_change_nothing(name, kind):
     padded = case.structure
     if isinstance(padded, Dense):
         padded = Dense(padded.K[:, pad][:, :, pad])
+    elif isinstance(padded, LowRankBlocks):  # copies of a row share its place
+        padded = LowRankBlocks(padded.rest, padded.basis, padded.place[pad])
     else:
         padded = LowRank(padded.diag[:, pad], padded.basis[:, pad])
     padded_sites = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), sites, Sites.zeros(3, 2))

@@ -41,6 +41,13 @@ class Approximation(Printable):
         """
         return self
 
+    def at_rows(self, X: np.ndarray, n: int) -> Self:
+        """Copy that :meth:`structure` makes one for these rows with; the first n are data, the rest is padding.
+
+        On the host, once for each set of rows: for what depends on all of them together.
+        """
+        return self
+
     def rows(
         self,
         kernel: Kernel,

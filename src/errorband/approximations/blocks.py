@@ -1,18 +1,27 @@
 """Inducing points and blocks: what the inducing points leave out is kept in full among rows that are close together."""
 
+import dataclasses
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from sklearn.utils import check_random_state
 
+from errorband.approximations.base import for_each_latent
 from errorband.approximations.inducing import Inducing
 from errorband.approximations.placement import SAMPLE, SAMPLE_EACH, cluster_centres
 from errorband.arguments import check_whole
+from errorband.numerics import padded_size
+from errorband.structures import LowRankBlocks
+
+LARGEST = 2  # times block_size: clusters with more rows are split
+ROUNDS = 20  # of splitting
 
 
 class PITC(Inducing):
-    """Partially independent training conditional: Q plus the blocks of K − Q on the diagonal, for Gaussian noise.
+    """Partially independent training conditional: Q plus the blocks of K − Q on the diagonal.
 
     Rows belong to the block whose centre is nearest. Blocks of one row are :class:`FITC`, one block is the exact model.
     New inputs are predicted from the inducing points alone; :class:`PIC` predicts them from their block as well.
@@ -24,7 +33,8 @@ class PITC(Inducing):
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.
     centres : array (B, D) or None
-        Centres of the blocks, in the units the model sees; None finds them by k-means.
+        Centres of the blocks, in the units the model sees; None finds them by k-means, and splits clusters of more than
+        twice ``block_size`` rows. The rows around centres that are given stay together, however many.
 
     Examples
     --------
@@ -37,7 +47,11 @@ class PITC(Inducing):
         default=None, kw_only=True, converter=lambda c: None if c is None else np.asarray(c, float)
     )
 
-    has_structure: ClassVar[bool] = False
+    layout: Any = eqx.field(default=None, kw_only=True, repr=False)
+    """Of the rows that a structure is made for: see :meth:`at_rows`."""
+
+    local: ClassVar[bool] = False
+    """Whether new inputs are predicted from the rows of their block as well."""
 
     def __check_init__(self):
         check_whole(type(self).__name__, "block_size", self.block_size)
@@ -55,23 +69,76 @@ class PITC(Inducing):
                     f"block; got shape {self.centres.shape}."
                 )
             return ready
+        return eqx.tree_at(lambda a: a.centres, ready, self._centres(X, random_state), is_leaf=lambda v: v is None)
+
+    def _centres(self, X: np.ndarray, random_state: Any) -> np.ndarray:
+        """By k-means on a sample; clusters of more than ``LARGEST`` times the wanted size are split, if rows differ."""
         rng = check_random_state(random_state)
         n_blocks = -(-len(X) // self.block_size)
         size = max(SAMPLE, SAMPLE_EACH * n_blocks)
         sample = X if len(X) <= size else X[rng.choice(len(X), size, replace=False)]
-        n_blocks = min(n_blocks, len(np.unique(sample, axis=0)))
-        centres = cluster_centres(sample, n_blocks, rng)
-        return eqx.tree_at(lambda a: a.centres, ready, centres, is_leaf=lambda v: v is None)
+        centres = cluster_centres(sample, min(n_blocks, len(np.unique(sample, axis=0))), rng)
+        whole: set[bytes] = set()  # centres of rows that are all alike
+        for _ in range(ROUNDS):
+            labels = nearest(X, centres)
+            sizes = np.bincount(labels, minlength=len(centres))
+            large = [k for k in np.flatnonzero(sizes > LARGEST * self.block_size) if centres[k].tobytes() not in whole]
+            if not large:
+                break
+            parts = []
+            for k in large:
+                rows = X[labels == k]
+                rows = rows if len(rows) <= SAMPLE else rows[rng.choice(len(rows), SAMPLE, replace=False)]
+                distinct = len(np.unique(rows, axis=0))
+                if distinct == 1:
+                    whole.add(centres[k].tobytes())
+                    parts.append(centres[k : k + 1])
+                else:
+                    parts.append(cluster_centres(rows, min(-(-sizes[k] // self.block_size), distinct), rng))
+            centres = np.concatenate([np.delete(centres, large, axis=0), *parts])
+        return centres
+
+    def at_rows(self, X, n):
+        """With the layout of these rows: ``rows`` and ``there`` (blocks, B), and ``place`` (N,) as in the structure.
+
+        Blocks are filled up to one size, and it and their number rounded up, so that folds share compiled code. Padding
+        consists of copies of the first row and has its place.
+        """
+        if len(X) == 0:  # a rule that makes no structure
+            return self
+        labels = self.labels(X[:n])
+        order = np.argsort(labels, kind="stable")
+        _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+        shape = tuple(size if size <= 16 else padded_size(size) for size in (len(sizes), int(sizes.max())))
+        rows, there, place = np.zeros(shape, int), np.zeros(shape, bool), np.empty(len(X))
+        for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            rows[k, :size], there[k, :size] = order[start : start + size], True
+            place[rows[k, :size]] = k * shape[1] + np.arange(size)
+        place[n:] = place[0]
+        return dataclasses.replace(self, layout=(rows, there, place))
 
     def structure(self, kernel, X, n_latents):
-        """Not available: blocks are dealt with by the rule for them."""
-        raise NotImplementedError(f"{type(self).__name__} is no low-rank structure; use inference='auto'.")
+        rows, there, place = (self if self.layout is not None else self.at_rows(np.asarray(X), len(X))).layout
+        basis = jnp.where(there[..., None], self._whitened(kernel, X)[rows], 0.0)
+        rest = jax.lax.map(lambda block: _left_out(kernel, *block), (X[rows], there, basis))
+        return LowRankBlocks(for_each_latent(rest, n_latents), for_each_latent(basis, n_latents), place, self.local)
+
+    def inner(self, kernel, X, n_latents, bar):
+        """A block at a time, recomputed in the backward pass."""
+        rows, there, _ = self.layout
+        basis = jnp.where(there[..., None], self._whitened(kernel, X)[rows], 0.0)
+
+        @jax.checkpoint
+        def one_block(total, block):
+            *block, rest_bar = block
+            return total + jnp.vdot(rest_bar, _left_out(kernel, *block)), None
+
+        of_basis = jnp.vdot(jnp.sum(bar.basis, axis=0), basis)
+        return jax.lax.scan(one_block, of_basis, (X[rows], there, basis, jnp.sum(bar.rest, axis=0)))[0]
 
     def labels(self, X: np.ndarray) -> np.ndarray:
         """Number of the block of each row."""
-        from sklearn.metrics import pairwise_distances_argmin
-
-        return pairwise_distances_argmin(X, np.asarray(self.centres))
+        return nearest(X, np.asarray(self.centres))
 
 
 class PIC(PITC):
@@ -92,3 +159,17 @@ class PIC(PITC):
     >>> bool(abs(model.predict([[5.0]])[0] - np.sin(15.0)) < 0.2)  # ten points alone could not follow the sine
     True
     """
+
+    local: ClassVar[bool] = True
+
+
+def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Number of the centre that is nearest to each row."""
+    from sklearn.metrics import pairwise_distances_argmin
+
+    return pairwise_distances_argmin(X, centres)
+
+
+def _left_out(kernel: Any, X: Any, there: Any, basis: Any) -> Any:
+    """K − Q among the rows of a block, zero where there is no row."""
+    return jnp.where(there[:, None] & there, kernel.gram(X, X) - basis @ basis.T, 0.0)

@@ -153,6 +153,6 @@ def _enlarged(model: Model, X: np.ndarray, n: int, rng: np.random.RandomState) -
 
 def _bytes(model: Model, inference: Inference, n: int, M: int) -> int:
     """Memory of a search on n rows: some M × M matrices in the closed form, else some N × M for each latent."""
-    if isinstance(inference, Sparse) and model.inducing.has_structure:
+    if Sparse.applies(model):
         return 80 * M**2
     return 48 * n * M * model.likelihood.n_latents

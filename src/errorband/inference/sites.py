@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.approximations import PIC
 from errorband.inference.base import Evaluation, Inference, Status, TrainingData
 from errorband.likelihoods import Likelihood
 from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
-from errorband.posterior import SitePosterior
+from errorband.posterior import PICPosterior, SitePosterior
 from errorband.structures import Conditioned, Predictor, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
@@ -65,7 +66,7 @@ class SiteAdjoint(eqx.Module):
         return self.prior
 
 
-def site_posterior(model: Model, data: TrainingData, predictor: Predictor) -> SitePosterior:
+def site_posterior(model: Model, data: TrainingData, predictor: Predictor, jitter: float = 0.0) -> SitePosterior:
     """The posterior from what the structure kept for prediction."""
     return SitePosterior(
         kernel=model.kernel,
@@ -74,7 +75,7 @@ def site_posterior(model: Model, data: TrainingData, predictor: Predictor) -> Si
         n_latents=model.likelihood.n_latents,
         anchors=model.approximation.anchors(model.kernel, data.X),
         predictor=predictor,
-        jitter=0.0,
+        jitter=jitter,
     )
 
 
@@ -145,6 +146,9 @@ class SiteInference(Inference):
         """Condition the structure on the sites."""
         if state is None:
             state = self.evaluate(prior, data, basis).state
+        if isinstance(model.approximation, PIC):
+            conditioned = jax.tree.map(np.asarray, _conditioned(prior, state))
+            return PICPosterior.from_sites(model.kernel, model.mean, model.approximation, data.X, conditioned)
         return site_posterior(model, data, jax.tree.map(np.asarray, _predictor(prior, state)))
 
     def leave_one_out(self, prior, data, basis, state=None):
@@ -155,7 +159,7 @@ class SiteInference(Inference):
     def cavities(
         self, prior: PriorAtData, data: Any, basis: np.ndarray, state: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Latent mean (n, L) and covariance of each datum without its own site: (1) of EP."""
+        """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
         sites = self.evaluate(prior, data, basis).state if state is None else state
         mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
         if not np.all(safe):
@@ -174,13 +178,22 @@ def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> S
 
 
 @jax.jit
+def _conditioned(prior: PriorAtData, sites: Sites) -> Any:
+    return prior.structure.condition(sites)
+
+
+@jax.jit
 def _predictor(prior: PriorAtData, sites: Sites) -> Any:
     return prior.structure.condition(sites).predictor()
 
 
 @jax.jit
 def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any, Any]:
-    mean, cov, safe = cavity(*prior.structure.condition(sites).marginals(), sites)
+    conditioned = prior.structure.condition(sites)
+    mean, cov, safe = cavity(*conditioned.marginals(), sites)
+    predicted = conditioned.predicted_without_own_site()
+    if predicted is not None:
+        mean, cov = jnp.where(safe[:, None], predicted[0], mean), jnp.where(safe[:, None, None], predicted[1], cov)
     return prior.mean + mean, widened(cov, prior.residual), safe
 
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from errorband import linalg
-from errorband.approximations import Inducing
+from errorband.approximations import PITC, Inducing, Nystrom
 from errorband.approximations.base import sum_of_products
 from errorband.inference.base import Evaluation, Inference, Status
 from errorband.inference.passes import add, first_pass, pull_blocks, pull_factor, pull_product
@@ -58,12 +58,8 @@ class Sparse(Inference):
     @classmethod
     def applies(cls, model):
         """Gaussian likelihood, inducing points."""
-        approximation = model.approximation
-        return (
-            isinstance(model.likelihood, Gaussian)
-            and isinstance(approximation, Inducing)
-            and approximation.has_structure
-        )
+        inducing = isinstance(model.approximation, Inducing) and not isinstance(model.approximation, PITC | Nystrom)
+        return inducing and isinstance(model.likelihood, Gaussian)
 
     def supports(self, model, data):
         """Gaussian likelihood, inducing points."""

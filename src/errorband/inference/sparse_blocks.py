@@ -19,6 +19,7 @@ from errorband.model import Model
 from errorband.numerics import in_double_precision, pad_rows, padded_size
 from errorband.posterior import PICPosterior
 from errorband.predictive import GaussianPredictive
+from errorband.structures.dense import SignedRoot
 
 
 class SparseBlocks(Sparse):
@@ -86,31 +87,49 @@ class SparseBlocks(Sparse):
         f = _factorise(prior, data)
         kept = predictor(f.gamma, f.chol)
         if not isinstance(model.approximation, PIC):
-            return site_posterior(model, data, kept)
+            return site_posterior(model, data, kept, f.jitter)
         return PICPosterior(
             kernel=model.kernel,
             mean=model.mean,
             approximation=model.approximation,
             factor=f.factor,
-            gamma=f.gamma,
+            gamma=f.gamma[None],
             inverse=np.asarray(kept.inverse),
             labels=tuple(b.label for b in f.blocks),
             X=tuple(b.X for b in f.blocks),
-            weights=tuple(b.weights for b in f.blocks),
-            factors=tuple(b.chol.factor for b in f.blocks),
-            jitter=0.0,
+            weights=tuple(b.weights[:, None] for b in f.blocks),
+            roots=tuple(_root(b.chol.factor) for b in f.blocks),
+            jitter=f.jitter,
         )
 
     @in_double_precision
     def leave_one_out(self, prior, data, basis, state=None):
-        """In closed form, inducing inputs and blocks held: mean y − g/w and variance 1/w, w = diag(S + VVᵀ)⁻¹."""
+        r"""In closed form, inducing inputs and blocks held: what is predicted at each row from the others.
+
+        With w = diag(S + VVᵀ)⁻¹, PIC, which looks at the rest of the block, has mean y − g/w and variance 1/w. PITC
+        looks at the inducing points alone: with c = diag(VB⁻¹VᵀS⁻¹), the effect of the row's own target on them,
+
+            mean  m + vγ − cg/w,     variance  k − vvᵀ + σ² + vB⁻¹vᵀ + c²/w      (v the row of V).
+        """
         f = _factorise(prior, data)
         inverse = linalg.full_inverse(f.chol)
         means, variances = np.empty(len(data.y)), np.empty(len(data.y))
         for b in f.blocks:
             w = np.diagonal(linalg.full_inverse(b.chol)) - np.einsum("nm,mk,nk->n", b.solved, inverse, b.solved)
-            means[b.rows], variances[b.rows] = data.y[b.rows] - b.weights / w, 1.0 / w
+            if prior.approximation.local:
+                means[b.rows], variances[b.rows] = data.y[b.rows] - b.weights / w, 1.0 / w
+                continue
+            spread = b.V @ inverse
+            c = np.sum(spread * b.solved, axis=1)
+            means[b.rows] = data.y[b.rows] - b.residual + b.V @ f.gamma - c * b.weights / w
+            variances[b.rows] = b.variance + np.sum(spread * b.V, axis=1) + c**2 / w
         return GaussianPredictive(means, np.sqrt(variances))
+
+
+def _root(factor: np.ndarray) -> SignedRoot:
+    """Of E = S⁻¹, S = LLᵀ."""
+    n = len(factor)
+    return SignedRoot(factor, np.ones(n), np.arange(n), np.ones((n, 1, 1)))  # pyright: ignore[reportArgumentType]
 
 
 class _Block(NamedTuple):
@@ -120,6 +139,7 @@ class _Block(NamedTuple):
     padded: np.ndarray
     residual: np.ndarray  # t
     V: np.ndarray
+    variance: np.ndarray  # diagonal of S_b
     chol: linalg.Cholesky  # of S_b
     solved: np.ndarray  # S_b⁻¹V_b
     weights: np.ndarray  # g
@@ -130,13 +150,14 @@ class _Factors(NamedTuple):
     factor: np.ndarray  # L
     chol: linalg.Cholesky  # of B
     gamma: np.ndarray
+    jitter: float  # the most that was added to a diagonal
 
 
 def _factorise(model: Model, data: TrainingData) -> _Factors:
     kernel, approximation = model.kernel, model.approximation
     assert isinstance(approximation, PITC)
     Z, noise = approximation.inducing_inputs, data.noise(model.likelihood)
-    factor = linalg.cholesky(np.array(factor_covariance(kernel, Z)), overwrite=True).factor
+    uu = linalg.cholesky(np.array(factor_covariance(kernel, Z)), overwrite=True)
     labels = approximation.labels(data.X)
     B, right, blocks = np.eye(len(Z)), np.zeros(len(Z)), []
     for label in np.unique(labels):
@@ -144,16 +165,18 @@ def _factorise(model: Model, data: TrainingData) -> _Factors:
         n, X = len(rows), data.X[rows]
         padded = pad_rows(X, padded_size(n))
         K_fu, K, m = (np.asarray(a) for a in _block(kernel, model.mean, Z, padded))
-        V = linalg.solve_lower_rows(factor, K_fu[:n])
-        chol = linalg.cholesky(K[:n, :n] - V @ V.T + np.diag(noise[rows]))
+        V = linalg.solve_lower_rows(uu.factor, K_fu[:n])
+        S = K[:n, :n] - V @ V.T + np.diag(noise[rows])
+        chol = linalg.cholesky(S)
         solved, residual = linalg.solve_cholesky(chol.factor, V), data.y[rows] - m[:n]
         B += V.T @ solved
         right += solved.T @ residual
-        blocks.append(_Block(int(label), rows, X, padded, residual, V, chol, solved, residual))
+        blocks.append(_Block(int(label), rows, X, padded, residual, V, np.diagonal(S), chol, solved, residual))
     chol = linalg.cholesky(B)
     gamma = linalg.solve_cholesky(chol.factor, right)
     blocks = [b._replace(weights=linalg.solve_cholesky(b.chol.factor, b.residual) - b.solved @ gamma) for b in blocks]
-    return _Factors(blocks, factor, chol, gamma)
+    jitter = max(c.jitter for c in (uu, chol, *(b.chol for b in blocks)))
+    return _Factors(blocks, uu.factor, chol, gamma, jitter)
 
 
 @jax.jit

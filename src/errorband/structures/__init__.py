@@ -7,10 +7,15 @@ that every inference rule is built from. ``docs/contracts/structures.md`` states
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.dense import Dense, DensePredictor, SignedRoot
 from errorband.structures.low_rank import LowRank, LowRankPredictor
+from errorband.structures.low_rank_blocks import LowRankBlocks
 from errorband.structures.simplex import Factors, SimplexPredictor
 from errorband.structures.sites import SimplexSites, Sites
 
-STRUCTURES: dict[str, type[Structure]] = {"dense": Dense, "low_rank": LowRank}
+STRUCTURES: dict[str, type[Structure]] = {
+    "dense": Dense,
+    "low_rank": LowRank,
+    "low_rank_blocks": LowRankBlocks,
+}
 """Every structure by name; the contract tests run over this table."""
 
 PREDICTORS: dict[str, type] = {
@@ -24,6 +29,7 @@ __all__ = [
     "Conditioned",
     "Dense",
     "LowRank",
+    "LowRankBlocks",
     "Predictor",
     "SimplexSites",
     "Sites",

@@ -99,6 +99,14 @@ class Conditioned(eqx.Module):
     def predictor(self) -> "Predictor":
         """What prediction needs, and nothing else."""
 
+    def predicted_without_own_site(self) -> tuple[Array, Array] | None:
+        """Mean (N, L) and covariance (N, L, L) that a new input equal to each row's would have without the row's site.
+
+        None, as for most, if that is fₙ itself without its site; not so where a row goes with others as no new input
+        does.
+        """
+        return None
+
 
 class State(eqx.Module):
     """A posterior in which one site can be changed cheaply, as sequential EP does inside ``lax.fori_loop``.

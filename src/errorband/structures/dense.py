@@ -12,6 +12,7 @@ from errorband.structures.sites import (
     SimplexSites,
     Sites,
     block_diag_of,
+    block_matmul,
     block_solve,
     block_times,
     minus_outer,
@@ -123,8 +124,14 @@ class SignedRoot(eqx.Module):
         """W x for x of shape (N, L)."""
         y = block_times(jnp.swapaxes(self.blocks, 1, 2), x).reshape(-1)[self.order]
         y = self.signs * solve_triangular(self.chol, y, lower=True)
-        y = solve_triangular(self.chol, y, lower=True, trans="T")
-        return block_times(self.blocks, jnp.zeros_like(y).at[self.order].set(y).reshape(x.shape))
+        return self.back(y[:, None])[..., 0]
+
+    def back(self, half: Array) -> Array:
+        """Rᵀ y for columns y: (NL, S) → (N, L, S)."""
+        N, L, _ = self.blocks.shape
+        y = solve_triangular(self.chol, half, lower=True, trans="T")
+        y = jnp.zeros_like(y).at[self.order].set(y).reshape(N, L, -1)
+        return block_matmul(self.blocks, y)
 
     def gram(self, half: Array) -> Array:
         """cᵀWc' for the L columns of each point: (NL, L, S) → (S, L, L)."""

@@ -1,0 +1,305 @@
+"""Low rank plus blocks: inducing points, and what they leave out among rows that are close together.
+
+Each block is a :class:`~errorband.structures.dense.Dense` problem of its own, with the covariance that is left out for
+prior; the low rank goes on top of it as in :class:`~errorband.structures.low_rank.LowRank`. Blocks are visited one
+after the other (``lax.scan``, ``lax.map``), so that a block without negative sites takes the short way through its
+factorisation, and only one block's workspace is there at a time.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import cho_solve, solve_triangular
+
+from errorband.structures.base import Conditioned, Predictor, State, Structure
+from errorband.structures.dense import Dense, DenseConditioned
+from errorband.structures.low_rank import LowRankPredictor
+from errorband.structures.sites import Sites, block_matmul, block_solve, block_times, minus_outer, symmetrise
+
+
+class LowRankBlocks(Structure):
+    """K = Λ + ΦΦᵀ for each latent function, Λ block diagonal: f = Φw + ε with w ~ N(0, I) and ε ~ N(0, Λ).
+
+    Blocks of unequal size are filled up to one size B with places that no row has, where Λ and Φ are zero. Rows may
+    share a place: copies of one row, as padding consists of, have the same latent value.
+
+    Parameters
+    ----------
+    rest : Array of shape (L, blocks, B, B)
+        The blocks of Λ: symmetric and positive semi-definite.
+    basis : Array of shape (L, blocks, B, M)
+        The whitened basis Φ.
+    place : Array of shape (N,)
+        Where each row is: number of its block times B, plus its place in it. Whole numbers kept as floating-point ones,
+        so that a structure can be differentiated like any other; their derivative is zero.
+    local : bool
+        Whether what is left out at a new input goes with that at the rows of its block (PIC); else new inputs are
+        predicted from w alone (PITC).
+    """
+
+    rest: Array
+    basis: Array
+    place: Array
+    local: bool = eqx.field(default=False, static=True)
+
+    @property
+    def n_data(self) -> int:
+        return self.place.shape[0]
+
+    @property
+    def n_latents(self) -> int:
+        return self.basis.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of blocks, and of places in each."""
+        return self.basis.shape[1], self.basis.shape[2]
+
+    def to_places(self, x: Array) -> Array:
+        """Sum of values of rows (N, ...) at each place: (blocks, B, ...)."""
+        blocks, B = self.shape
+        summed = jnp.zeros((blocks * B, *x.shape[1:]), x.dtype).at[self.place.astype(int)].add(x)
+        return summed.reshape(blocks, B, *x.shape[1:])
+
+    def to_rows(self, x: Array) -> Array:
+        """Value of each row (N, ...) from those at places (blocks, B, ...)."""
+        return x.reshape(-1, *x.shape[2:])[self.place.astype(int)]
+
+    def firsts(self) -> Array:
+        """Whether a row is the first at its place, (N,)."""
+        index, rows = self.place.astype(int), jnp.arange(self.n_data)
+        blocks, B = self.shape
+        return jnp.full(blocks * B, self.n_data).at[index].min(rows)[index] == rows
+
+    def diagonal(self) -> Array:
+        variances = jnp.diagonal(self.rest, axis1=2, axis2=3) + jnp.sum(self.basis**2, axis=3)
+        return self.to_rows(jnp.moveaxis(variances, 0, -1))
+
+    def dense(self) -> Array:
+        L, blocks, B, M = self.basis.shape
+        index, flat = self.place.astype(int), self.basis.reshape(L, blocks * B, M)
+        own = jnp.einsum("lkij,kq->lkiqj", self.rest, jnp.eye(blocks, dtype=flat.dtype)).reshape(L, blocks * B, -1)
+        K = (own + flat @ jnp.swapaxes(flat, 1, 2))[:, index[:, None], index]
+        N = len(index)
+        return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=flat.dtype)).reshape(N * L, N * L)
+
+    def matvec(self, x: Array) -> Array:
+        x = self.to_places(x)
+        return self.to_rows(self.at_places(x, jnp.einsum("kil,lkim->lm", x, self.basis)))
+
+    def at_places(self, g: Array, gamma: Array) -> Array:
+        """Λg + Φγ for g (blocks, B, L) and γ (L, M): (blocks, B, L)."""
+        return jnp.einsum("lkij,kjl->kil", self.rest, g) + jnp.einsum("lkim,lm->kil", self.basis, gamma)
+
+    def condition(self, sites: Sites) -> "LowRankBlocksConditioned":
+        L, M = self.n_latents, self.basis.shape[-1]
+        within = Sites(self.to_places(sites.shift), self.to_places(sites.precision))
+
+        def one_block(B, block):
+            """The block's own posterior of ε; what it adds to B = I + ΦᵀEΦ; and its rows of EΦ."""
+            rest, basis, own_sites = block
+            own: Any = Dense(rest).condition(own_sites)
+            half = own.root.half(basis).reshape(-1, L * M)  # E = RᵀΔR; this is RΦ
+            signed = own.root.signs[:, None] * half
+            return B + half.T @ signed, (own, own.root.back(signed))
+
+        eye = jnp.eye(L * M, dtype=self.basis.dtype)
+        blocks = (jnp.moveaxis(self.rest, 1, 0), jnp.moveaxis(self.basis, 1, 0), within)
+        B, (own, G) = jax.lax.scan(one_block, eye, blocks)
+        # E may have either sign: given that every block of I + Λ½ΠΛ½ is positive definite, B is so exactly if the
+        # posterior is proper (the Schur complement of the joint precision of ε and w).
+        chol = jnp.linalg.cholesky(B)
+        log_det = jnp.sum(own.log_det) + 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol)))
+        weights, mean, gamma = _solved(self, sites, G, chol, sites.shift, own.weights)
+        return LowRankBlocksConditioned(
+            structure=self,
+            sites=sites,
+            own=own,
+            precision_basis=G,
+            chol=chol,
+            gamma=gamma,
+            weights=weights,
+            mean=mean,
+            log_det=log_det,
+            proper=jnp.isfinite(log_det),
+        )
+
+
+def _solved(
+    structure: LowRankBlocks, sites: Sites, G: Array, chol: Array, shift: Array, own: Array
+) -> tuple[Array, Array, Array]:
+    """(I + ΠK)⁻¹b, K times that, and γ = B⁻¹ΦᵀTᵀb, from Tᵀb of all blocks: g = Tᵀb − EΦγ and h = Λg + Φγ.
+
+    At a place with several rows these share g: each has b − Πh of its own, and the first has what is left, which is all
+    of it, without cancellation, if the others are padding.
+    """
+    right = jnp.einsum("lkim,kil->lm", structure.basis, own)
+    gamma = cho_solve((chol, True), right.reshape(-1)).reshape(right.shape)
+    g = own - G @ gamma.reshape(-1)
+    h = structure.to_rows(structure.at_places(g, gamma))
+    each, first = shift - sites.times(h), structure.firsts()[:, None]
+    others = structure.to_places(jnp.where(first, 0.0, each))
+    return jnp.where(first, structure.to_rows(g - others), each), h, gamma
+
+
+class LowRankBlocksConditioned(Conditioned):
+    """Posterior under a covariance of low rank plus blocks.
+
+    As for low rank plus diagonal, with matrices for the blocks: T = (I + ΛΠ)⁻¹, E = ΠT = (Λ + Π⁻¹)⁻¹,
+    B = I + ΦᵀEΦ, A = TΛ + TΦB⁻¹ΦᵀTᵀ and W = E − EΦB⁻¹ΦᵀE.
+    """
+
+    structure: LowRankBlocks
+    own: DenseConditioned  # of each block under the prior Λ, stacked
+    precision_basis: Array  # EΦ, (blocks, B, L, LM)
+    chol: Array  # C with CCᵀ = B, (LM, LM)
+    gamma: Array  # posterior mean of w, (L, M)
+    sites: Sites
+    weights: Array
+    mean: Array
+    log_det: Array
+    proper: Array
+
+    def solve(self, shift: Array) -> Array:
+        solve = lambda block: block[0].solve(block[1])  # noqa: E731
+        own = jax.lax.map(solve, (self.own, self.structure.to_places(shift)))
+        return _solved(self.structure, self.sites, self.precision_basis, self.chol, shift, own)[0]
+
+    def marginals(self) -> tuple[Array, Array]:
+        _, own = jax.lax.map(lambda block: block.marginals(), self.own)
+        half = self._gain_basis() @ _inverse(self.chol).T
+        return self.mean, self.structure.to_rows(own + half @ jnp.swapaxes(half, -1, -2))
+
+    def _gain_basis(self) -> Array:
+        """TΦ = Φ − ΛEΦ: (blocks, B, L, LM)."""
+        taken = jnp.einsum("lkij,kjlc->kilc", self.structure.rest, self.precision_basis)
+        return self._wide_basis() - taken
+
+    def _wide_basis(self) -> Array:
+        """Φ with the rows of each latent in its own columns: (blocks, B, L, LM)."""
+        L, blocks, B, M = self.structure.basis.shape
+        wide = jnp.einsum("lkim,lj->kiljm", self.structure.basis, jnp.eye(L, dtype=self.mean.dtype))
+        return wide.reshape(blocks, B, L, L * M)
+
+    def predicted_without_own_site(self) -> tuple[Array, Array] | None:
+        """Latents of a new input equal to each row's, predicted from w without the site of the row.
+
+        With the site of row n taken out of w, and P = TΦ, X = φₙB⁻¹Pₙᵀ the covariance of φₙw with fₙ,
+
+            φₙγ + X (I − ΠAₙ)⁻¹(Πhₙ − bₙ),        k − φₙφₙᵀ + φₙB⁻¹φₙᵀ + X (I − ΠAₙ)⁻¹Π Xᵀ.
+        """
+        if self.structure.local:
+            return None
+        structure, L = self.structure, self.structure.n_latents
+        inverse_T = _inverse(self.chol).T
+        phi = structure.to_rows(self._wide_basis() @ inverse_T)
+        cross = phi @ jnp.swapaxes(structure.to_rows(self._gain_basis() @ inverse_T), 1, 2)
+        h, A = self.marginals()
+        factor = jnp.eye(L, dtype=h.dtype) - block_matmul(self.sites.precision, A)
+        right = jnp.concatenate([self.sites.precision, (self.sites.times(h) - self.sites.shift)[..., None]], axis=2)
+        change = block_solve(factor, right)
+        mean = structure.to_rows(jnp.einsum("lkim,lm->kil", structure.basis, self.gamma))
+        left_out = structure.to_rows(jnp.moveaxis(jnp.diagonal(structure.rest, axis1=2, axis2=3), 0, -1))
+        cov = left_out[:, :, None] * jnp.eye(L, dtype=h.dtype) + phi @ jnp.swapaxes(phi, 1, 2)
+        back = cross @ symmetrise(change[:, :, :L]) @ jnp.swapaxes(cross, 1, 2)
+        return mean + block_times(cross, change[:, :, L]), cov + back
+
+    def adjoint(self) -> LowRankBlocks:
+        """With G = ggᵀ − W: ½G in the blocks of Λ, and GΦ = gγᵀ − EΦB⁻¹ in Φ; of each latent its own part."""
+        structure, basis = self.structure, self.structure.basis
+        L, _, B, M = basis.shape
+        g = structure.to_places(self.weights)
+        eye = jnp.broadcast_to(jnp.eye(B, dtype=g.dtype), (L, B, B))
+
+        def one_block(block):
+            own, G, g = block
+            R = jnp.moveaxis(own.root.half(eye), 1, 0)  # (L, BL, B)
+            E = jnp.swapaxes(R, 1, 2) @ (own.root.signs[:, None] * R)
+            GB = cho_solve((self.chol, True), G.reshape(-1, L * M).T).T.reshape(G.shape)  # EΦB⁻¹
+            W = E - jnp.einsum("ilc,jlc->lij", GB, G)
+            basis_bar = g.T[:, :, None] * self.gamma[:, None, :]
+            basis_bar -= jnp.stack([GB.reshape(B, L, L, M)[:, l, l] for l in range(L)])
+            return 0.5 * (g.T[:, :, None] * g.T[:, None, :] - W), basis_bar
+
+        rest_bar, basis_bar = jax.lax.map(one_block, (self.own, self.precision_basis, g))
+        return LowRankBlocks(
+            rest=jnp.moveaxis(rest_bar, 0, 1),
+            basis=jnp.moveaxis(basis_bar, 0, 1),
+            place=jnp.zeros_like(structure.place),
+            local=structure.local,
+        )
+
+    def state(self) -> "LowRankBlocksState":
+        blocks, B = self.structure.shape
+        L = self.structure.n_latents
+        covariance = jax.lax.map(lambda block: block.state().covariance, self.own)
+        inverse = _inverse(self.chol)
+        return LowRankBlocksState(
+            place=self.structure.place,
+            covariance=covariance.reshape(blocks, B, L, B, L),
+            gain_basis=self._gain_basis(),
+            spread=inverse.T @ inverse,
+            zeta=self.own.mean,
+            gamma=self.gamma,
+        )
+
+    def predictor(self) -> Predictor:
+        """From w alone, as for low rank plus diagonal; the posterior of PIC adds what the blocks say."""
+        return LowRankPredictor(self.gamma, _inverse(self.chol))
+
+
+def _inverse(chol: Array) -> Array:
+    return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
+
+
+class LowRankBlocksState(State):
+    """A = D + P S Pᵀ and h = ζ + Pγ, D the posterior covariance of ε given w and P = TΦ; O((LM)² + B(B + LM)).
+
+    A change Δ of the site at a place changes its block of D, P and ζ too: with the rows d of D at that place
+
+        D ← D − dᵀ(I + ΔDₙ)⁻¹Δ d,    P ← P − dᵀ(I + ΔDₙ)⁻¹Δ Pₙ,    ζ ← ζ + dᵀ(I + ΔDₙ)⁻¹(δ − Δζₙ).
+    """
+
+    place: Array
+    covariance: Array  # D, (blocks, B, L, B, L)
+    gain_basis: Array  # P, (blocks, B, L, LM)
+    spread: Array  # S, (LM, LM)
+    zeta: Array  # ζ, (blocks, B, L)
+    gamma: Array  # γ, (L, M)
+
+    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+        k, i = self._at(n)
+        P = self.gain_basis[k, i]
+        own = self.covariance[k, i][:, i]
+        return self.zeta[k, i] + P @ self.gamma.reshape(-1), symmetrise(own + P @ self.spread @ P.T)
+
+    def _at(self, n: Array | int) -> tuple[Array, Array]:
+        """Block and place in it."""
+        return jnp.divmod(self.place[n].astype(int), self.zeta.shape[1])
+
+    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "LowRankBlocksState":
+        h, A = self.marginal(n)
+        (k, i), L = self._at(n), len(h)
+        P, d, zeta = self.gain_basis[k, i], self.covariance[k, i], self.zeta[k, i]
+        whole = _changed(A, h, d_shift, d_precision)
+        own = _changed(d[:, i], zeta, d_shift, d_precision)
+        PS, d_long = P @ self.spread, d.reshape(L, -1)
+        D = minus_outer(self.covariance[k].reshape(d_long.shape[1], -1), symmetrise(own[:, :L]) @ d_long, d_long)
+        gain = self.gain_basis[k] - (d_long.T @ (own[:, :L] @ P)).reshape(self.gain_basis.shape[1:])
+        return LowRankBlocksState(
+            place=self.place,
+            covariance=self.covariance.at[k].set(D.reshape(self.covariance.shape[1:])),
+            gain_basis=self.gain_basis.at[k].set(gain),
+            spread=minus_outer(self.spread, symmetrise(whole[:, :L]) @ PS, PS),
+            zeta=self.zeta.at[k].add((own[:, L] @ d_long).reshape(self.zeta.shape[1:])),
+            gamma=self.gamma + (whole[:, L] @ PS).reshape(self.gamma.shape),
+        )
+
+
+def _changed(covariance: Array, mean: Array, d_shift: Array, d_precision: Array) -> Array:
+    """(I + ΔC)⁻¹ applied to Δ and to δ − Δm, side by side."""
+    right = jnp.concatenate([d_precision, (d_shift - d_precision @ mean)[:, None]], axis=1)
+    return block_solve(jnp.eye(len(mean), dtype=mean.dtype) + d_precision @ covariance, right)

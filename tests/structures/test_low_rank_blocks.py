@@ -103,7 +103,7 @@ def test_prediction_without_the_own_site():
 
     @jax.jit
     def prediction(structure, sites):
-        return structure.condition(sites).predict(jnp.asarray(basis), structure.diagonal())
+        return structure.condition(sites).predictor()(jnp.asarray(basis), structure.diagonal())
 
     for n in range(N):
         rest = Sites(sites.shift.at[n].set(0.0), sites.precision.at[n].set(0.0))

@@ -123,7 +123,7 @@ class PITC(Inducing):
         rest = jax.lax.map(lambda block: _left_out(kernel, *block), (X[rows], there, basis))
         return LowRankBlocks(for_each_latent(rest, n_latents), for_each_latent(basis, n_latents), place, self.local)
 
-    def inner(self, kernel, X, n_latents, bar):
+    def inner(self, kernel, X, n_latents, bar, residual_bar=None):
         """A block at a time, recomputed in the backward pass."""
         rows, there, _ = self.layout
         basis = jnp.where(there[..., None], self._whitened(kernel, X)[rows], 0.0)

@@ -80,7 +80,7 @@ def grow(
             stopped = DISTINCT
         elif enough(steps):
             stopped = CERTIFIED
-        elif _bytes(step.model, inference, len(data.y), number) > start.inducing.memory * 2**30:
+        elif _bytes(step.model, len(data.y), number) > start.inducing.memory * 2**30:
             stopped = MEMORY_FULL
         elif deadline - time.perf_counter() < 2 * step.seconds:  # what twice as many take at least
             stopped = TIME
@@ -151,7 +151,7 @@ def _enlarged(model: Model, X: np.ndarray, n: int, rng: np.random.RandomState) -
     return at_values(model, model, add_places(model.kernel, Z, X, n - len(Z), rng))
 
 
-def _bytes(model: Model, inference: Inference, n: int, M: int) -> int:
+def _bytes(model: Model, n: int, M: int) -> int:
     """Memory of a search on n rows: some M × M matrices in the closed form, else some N × M for each latent."""
     if Sparse.applies(model):
         return 80 * M**2

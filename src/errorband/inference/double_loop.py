@@ -12,7 +12,7 @@ from errorband.inference.ep import EP, phi, tilted_derivatives
 from errorband.inference.sites import Data, SiteRun, masked
 from errorband.model import PriorAtData
 from errorband.structures import Sites
-from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import block_matmul, block_solve, block_times, second_moment, symmetrise
 
 MAX_OUTER, MAX_INNER = 300, 200
 HALVINGS = 6  # of the power, where it leads to no fixed point
@@ -198,12 +198,8 @@ def _free_energy(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sit
     tilted_mean = mean + block_times(cov, alpha)
     tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)
     ok = conditioned.proper & jnp.all(safe | ~data.mask) & jnp.isfinite(value)
-    second = _second(tilted_mean, tilted_cov) - _second(h, A)
+    second = second_moment(tilted_mean, tilted_cov) - second_moment(h, A)
     return jnp.where(ok, value, jnp.inf), masked(h - tilted_mean, data.mask), masked(0.5 * second, data.mask)
-
-
-def _second(mean: Any, cov: Any) -> Any:
-    return cov + mean[:, :, None] * mean[:, None, :]
 
 
 def _inverse(blocks: Any) -> Any:

@@ -20,7 +20,7 @@ from errorband.inference.sites import (
 )
 from errorband.model import PriorAtData
 from errorband.structures import Sites
-from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import block_matmul, block_solve, block_times, select, symmetrise
 
 
 class EP(SiteInference):
@@ -192,12 +192,12 @@ class EP(SiteInference):
             shrink = jnp.where(now.valid, 0.7 * step, 0.5 * step)
             step = jnp.where(worse, jnp.maximum(shrink, 1e-3), jnp.minimum(1.0, 1.15 * step))
             # Where the posterior is broken go back to the last good sites and take less of the same direction.
-            base = _select(now.valid, sites, good)
-            direction = _select(now.valid, ahead, direction)
+            base = select(now.valid, sites, good)
+            direction = select(now.valid, ahead, direction)
             residual = jnp.where(now.valid, now.residual, residual)
             proposal = jax.tree.map(lambda s, d: s + step * d, base, direction)
             done = now.valid & (now.residual < self.tolerance)
-            return _select(done, sites, proposal), base, direction, step, residual, n + 1
+            return select(done, sites, proposal), base, direction, step, residual, n + 1
 
         def going(state):
             return (state[-1] < self.max_sweeps) & ~(state[-2] < self.tolerance)
@@ -205,7 +205,7 @@ class EP(SiteInference):
         zero = jax.tree.map(jnp.zeros_like, start)
         state = (start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0)
         sites, good, _, _, residual, sweeps = jax.lax.while_loop(going, sweep, state)
-        return _select(residual < self.tolerance, sites, good), sweeps
+        return select(residual < self.tolerance, sites, good), sweeps
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
         """One site after the other, in an order that is drawn once and kept; the posterior is refreshed every sweep."""
@@ -289,7 +289,3 @@ def _phi_gained(h: Any, A: Any, sites: Sites, power: float, cavity_cov: Any) -> 
     ratio = block_matmul(precision, A)
     log_det = jnp.log1p(-ratio[:, 0, 0]) if A.shape[-1] == 1 else jnp.linalg.slogdet(jnp.eye(A.shape[-1]) - ratio)[1]
     return 0.5 * (quadratic - log_det)
-
-
-def _select(condition: Any, a: Any, b: Any) -> Any:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)

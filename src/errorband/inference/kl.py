@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from errorband.arguments import check_number, check_whole
 from errorband.inference.sites import SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
 from errorband.structures import Sites
+from errorband.structures.sites import block_times, second_moment, select, symmetrise
 
 
 class KL(SiteInference):
@@ -69,17 +70,17 @@ class KL(SiteInference):
             h, A = conditioned.marginals()
             E, pull = jax.vjp(lambda h, A: expected(prior.likelihood, prior.residual, h, A), h, A)
             dh, dA = pull(jnp.ones_like(E))
-            dA = 0.5 * (dA + jnp.swapaxes(dA, 1, 2))
-            second = A + h[:, :, None] * h[:, None, :]
-            terms = E - jnp.sum(sites.shift * h, 1) + 0.5 * jnp.sum(sites.precision * second, (1, 2))
+            dA = symmetrise(dA)
+            quadratic = jnp.sum(sites.precision * second_moment(h, A), (1, 2))
+            terms = E - jnp.sum(sites.shift * h, 1) + 0.5 * quadratic
             bound = conditioned.log_partition + jnp.sum(masked(terms, data.mask))
-            target = Sites(dh - 2.0 * jnp.einsum("nij,nj->ni", dA, h), -2.0 * dA)
+            target = Sites(dh - 2.0 * block_times(dA, h), -2.0 * dA)
             target = jax.tree.map(lambda t: masked(t, data.mask), target)
             # The step in the marginal means and variances that the site changes ask for, in standard deviations.
             scale = jnp.sqrt(jnp.diagonal(A, axis1=1, axis2=2))
             change = jax.tree.map(jnp.subtract, target, sites)
             off = jnp.maximum(
-                jnp.max(scale * jnp.abs(change.shift - jnp.einsum("nij,nj->ni", change.precision, h))),
+                jnp.max(scale * jnp.abs(change.shift - block_times(change.precision, h))),
                 jnp.max(scale[:, :, None] * scale[:, None, :] * jnp.abs(change.precision)),
             )
             valid = conditioned.proper & jnp.isfinite(bound)
@@ -103,17 +104,7 @@ class KL(SiteInference):
 
             size, moved = jax.lax.while_loop(falling, shorten, (step, move(step)))
             stuck = size <= 1e-6
-            trial, new_bound, new_target, new_off = moved
-            keep = lambda a, b: jax.tree.map(lambda x, y: jnp.where(stuck, x, y), a, b)  # noqa: E731
-            return (
-                keep(sites, trial),
-                keep(bound, new_bound),
-                keep(target, new_target),
-                keep(off, new_off),
-                jnp.minimum(1.0, 1.5 * size),
-                n + 1,
-                stuck,
-            )
+            return *select(stuck, (sites, bound, target, off), moved), jnp.minimum(1.0, 1.5 * size), n + 1, stuck
 
         def going(state):
             return (state[5] < self.max_sweeps) & ~(state[3] < self.tolerance) & ~state[6]

@@ -11,6 +11,7 @@ from errorband.inference.base import Inference
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
 from errorband.structures import SimplexSites, Sites
+from errorband.structures.sites import block_times, select
 
 
 class Laplace(SiteInference):
@@ -91,7 +92,7 @@ class Laplace(SiteInference):
             positive = prior.structure.condition(
                 _sites(f, _positive_part(terms.curvature(prior.likelihood, f)), gradient)
             )
-            conditioned = jax.tree.map(lambda s, p: jnp.where(keep, s, p), signed, positive)
+            conditioned = select(keep, signed, positive)
         log_prob = terms.log_prob(prior.likelihood, f)
         value = log_prob - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
         _, A = conditioned.marginals()
@@ -213,7 +214,7 @@ def _one(likelihood):
 
 def _sites(f: Any, W: Any, gradient: Any) -> Sites:
     """Log p to second order at f, as sites: the posterior mean under them is where the Newton step leads."""
-    return Sites(jnp.einsum("nij,nj->ni", W, f) + gradient, W)
+    return Sites(block_times(W, f) + gradient, W)
 
 
 def _positive_part(W: Any) -> Any:

@@ -1,6 +1,9 @@
 """Gaussian sites, the form in which an inference rule hands the likelihood over, and algebra on their L×L blocks."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -116,3 +119,13 @@ def minus_outer(A: Array, left: Array, right: Array) -> Array:
     for a, b in zip(left, right, strict=True):
         A = A - a[:, None] * b
     return A
+
+
+def second_moment(mean: Array, cov: Array) -> Array:
+    """E ffᵀ, blocks (N, L, L), of normal distributions with these means (N, L) and covariances (N, L, L)."""
+    return cov + mean[:, :, None] * mean[:, None, :]
+
+
+def select(condition: ArrayLike, a: Any, b: Any) -> Any:
+    """The pytree a where the condition holds, else b, which is alike."""
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)

@@ -30,6 +30,7 @@ from errorband.approximations.base import Approximation, for_each_latent
 from errorband.approximations.placement import PLACEMENTS, place
 from errorband.parameters import Parameter, Real, hyperparameter, replace_values
 from errorband.structures import LowRank
+from errorband.structures.rows import map_over_rows, piece_size
 
 FIRST = 25  # inducing inputs that "auto" begins with
 
@@ -120,7 +121,12 @@ class Inducing(Approximation):
 
     def _whitened(self, kernel, X):
         """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
-        return solve_triangular(self._factor(kernel), kernel.gram(self.inducing_inputs, X), lower=True).T
+        n, Z, factor = len(X), self.inducing_inputs, self._factor(kernel)
+
+        def rows(piece):
+            return solve_triangular(factor, kernel.gram(Z, piece.of(X)), lower=True).T
+
+        return map_over_rows(rows, n, piece_size(n, len(Z)))
 
 
 def _left_out(kernel, X, basis):

@@ -33,6 +33,7 @@ from errorband.arguments import check_whole
 from errorband.numerics import in_double_precision
 from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
 from errorband.structures import LowRank
+from errorband.structures.rows import map_over_rows, piece_size
 
 FIRST = 25  # inducing inputs that "auto" begins with
 
@@ -132,7 +133,9 @@ class Inducing(Approximation):
 
     def _whitened(self, kernel, X):
         """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
-        return self._solved(kernel, _factor(self, kernel), X)
+        n, factor = len(X), _factor(self, kernel)
+        pieces = piece_size(n, len(self.inducing_inputs))
+        return map_over_rows(lambda piece: self._solved(kernel, factor, piece.of(X)), n, pieces)
 
     def _solved(self, kernel, factor, X):
         return solve_triangular(factor, kernel.gram(self.inducing_inputs, X), lower=True).T

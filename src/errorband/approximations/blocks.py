@@ -24,7 +24,8 @@ class PITC(Inducing):
     """Partially independent training conditional: Q plus the blocks of K − Q on the diagonal.
 
     Rows belong to the block whose centre is nearest. Blocks of one row are :class:`FITC`, one block is the exact model.
-    New inputs are predicted from the inducing points alone; :class:`PIC` predicts them from their block as well.
+    New inputs are predicted from the inducing points alone; :class:`PIC` predicts them from their block as well. Every
+    likelihood goes with it; Gaussian noise has a closed form.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from errorband.approximations import PIC
 from errorband.kernels import Kernel
 from errorband.kernels.padded import diagonal, gram
 from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, slices
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, slices
 from errorband.posterior.base import Posterior, checked_variance, prior_mean
 from errorband.structures.dense import SignedRoot
 from errorband.structures.low_rank_blocks import LowRankBlocksConditioned
@@ -88,7 +88,7 @@ class PICPosterior(Posterior):
                 phi, d = self._cross(block, X[here])
                 means[here] = self._means(block, X[here], phi, d)
                 if variance:
-                    prior = diagonal(self.kernel, X[here])
+                    prior = diagonal(self.kernel, self._padded(X[here]))[: len(here)]
                     covariances[here] = self._covariances(block, phi, d, prior)
         return means, covariances if variance else None
 
@@ -103,7 +103,7 @@ class PICPosterior(Posterior):
             half, psi = self._seen(block, phi, d)
             psis[rows] = psi[:, 0]
             taken = half[:, 0].T @ (self._signs(block)[:, None] * half[:, 0])
-            cov[np.ix_(rows, rows)] = gram(self.kernel, X[rows], X[rows]) - phi @ phi.T - taken
+            cov[np.ix_(rows, rows)] = self._gram(X[rows], X[rows]) - phi @ phi.T - taken
         spread = psis @ self.inverse.T
         return means, cov + spread @ spread.T
 
@@ -119,13 +119,13 @@ class PICPosterior(Posterior):
         phi = self._whitened(X)
         if block < 0:
             return phi, np.zeros((len(X), 0))
-        return phi, gram(self.kernel, X, self.X[block]) - phi @ self._whitened(self.X[block]).T
+        return phi, self._gram(X, self.X[block]) - phi @ self._whitened(self.X[block]).T
 
     def _means(self, block: int, X: np.ndarray, phi: np.ndarray, d: np.ndarray) -> np.ndarray:
         means = phi @ self.gamma.T
         if block >= 0:
             means += d @ self.weights[block]
-        means[:, 0] += prior_mean(self.mean, X)
+        means[:, 0] += prior_mean(self.mean, self._padded(X))[: len(X)]
         return means
 
     def _covariances(self, block: int, phi: np.ndarray, d: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -153,7 +153,14 @@ class PICPosterior(Posterior):
         return self.roots[block].signs if block >= 0 else np.zeros(0)  # pyright: ignore[reportReturnType]
 
     def _whitened(self, X: np.ndarray) -> np.ndarray:
-        return linalg.solve_lower_rows(self.factor, gram(self.kernel, X, self.approximation.inducing_inputs))
+        return linalg.solve_lower_rows(self.factor, self._gram(X, self.approximation.inducing_inputs))
+
+    def _gram(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return gram(self.kernel, self._padded(X), self._padded(Z))[: len(X), : len(Z)]
+
+    def _padded(self, X: np.ndarray) -> np.ndarray:
+        """At least as many rows as the largest block has, so that blocks share compiled code."""
+        return pad_rows(X, max(len(X), *(len(rows) for rows in self.X), len(self.factor)))
 
 
 def _of_rows(root: Any, n: int) -> SignedRoot:

@@ -10,6 +10,7 @@ import pytest
 
 import errorband
 from errorband import LBFGS, GPRegressor
+from errorband.approximations import APPROXIMATIONS
 from errorband.compare import catalogue
 from errorband.pipeline import TableModel, as_frame
 from errorband.reporting.scores import BASELINES
@@ -201,3 +202,15 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     assert f"--inducing auto: {sweep.certificate}" in model.facts["notes"]
     assert f"Automatic      {sweep.certificate}" in run("info", tmp_path / "m.eb").stdout
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE"}))
+def test_every_model_by_name(model, run, fitted, tmp_path):
+    args = ("--target", "progression", "--id", "patient", "--time-budget", "1", "-o", tmp_path / "m.eb")
+    result = run("fit", fitted / "data.csv", *args, "--model", model.lower(), "--inducing", "6")
+    assert result.exit_code == 0
+    found = TableModel.load(tmp_path / "m.eb")
+    assert type(found.estimator.approximation_).__name__ == model
+    rows = 6 if model in ("IVM", "SubsetOfData") else 80
+    assert found.facts["rows_in_model"] == rows
+    assert f"learned from {rows} rows" in " ".join(result.stdout.split())

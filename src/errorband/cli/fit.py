@@ -29,10 +29,15 @@ def fit(
     report: Annotated[Path | None, typer.Option(help="A report to write, as one HTML file.")] = None,
     task: Annotated[o.Task, typer.Option(help="Numbers or classes; auto decides from the target.")] = o.Task.auto,
     model: Annotated[
-        str, typer.Option(help="auto uses all rows; exact; or inducing points: fitc, vfe, powerep, dtc, sor.")
+        str,
+        typer.Option(
+            help="auto uses all rows; exact; inducing points: fitc, vfe, powerep, dtc, sor, pitc, pic, nystrom; some "
+            "of the rows: ivm, subsetofdata."
+        ),
     ] = "auto",
     inducing: Annotated[
-        str | None, typer.Option(metavar="<int or auto>", help="How many inducing points, or auto; 200 by default.")
+        str | None,
+        typer.Option(metavar="<int or auto>", help="How many inducing points (or auto) or rows; 200 by default."),
     ] = None,
     kernel: Annotated[str, typer.Option(help="se, matern12, matern32, matern52, rq, linear; + adds some.")] = "se",
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,

@@ -97,7 +97,7 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     if hasattr(found, "inducing_sweep_"):
         notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")
     told = dict.fromkeys(_told(w) for w in caught if _for_the_user(w))
-    rows_in_model = len(searched) if final is found else len(chosen.final)
+    rows_in_model = len(getattr(final, "active_rows_", searched if final is found else chosen.final))
     return Fitted(judged, final, train, test, rows_in_model, notes, chosen.cuts, list(told))
 
 

@@ -22,7 +22,7 @@ from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, Training
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, as_mean
-from errorband.model import Model, PriorAtData, at_values, inducing_inputs
+from errorband.model import Model, at_values, inducing_inputs
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, warn_if_not_converged
@@ -301,7 +301,7 @@ class GaussianProcess(BaseEstimator):
             )
         return self._training_data
 
-    def _at_training_data(self) -> tuple[PriorAtData, TrainingData, np.ndarray]:
+    def _at_training_data(self) -> tuple[Any, TrainingData, np.ndarray]:
         """The fitted prior at the training data, the data, and the basis of a marginalised mean."""
         data = self._rows()
         model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)

@@ -51,7 +51,10 @@ def first_pass(model: Model, data: TrainingData) -> FirstPass:
     K_uu = np.array(factor_covariance(kernel, approximation.inducing_inputs))
     uu = linalg.cholesky(K_uu, overwrite=True)
     if uu.jitter > 0:
-        raise linalg.NotPositiveDefinite("The covariance of the inducing variables is not positive definite.")
+        raise linalg.NotPositiveDefinite(
+            "The covariance of the inducing variables is not positive definite; move inducing inputs apart or "
+            "rescale the inputs."
+        )
     chunk = chunk_rows(n, M)
     residual, diagonal, q, S = (np.empty(n) for _ in range(4))
     buffers = linalg.Buffers(chunk, M)

@@ -95,7 +95,9 @@ class PICPosterior(Posterior):
     @in_double_precision
     def joint(self, X):
         if self.n_latents > 1:
-            raise ValueError("Joint covariances are offered for models with one latent function.")
+            raise ValueError(
+                f"Joint covariances are for one latent function; this model has {self.n_latents}. Use return_std."
+            )
         means, psis, cov = np.empty(len(X)), np.empty((len(X), len(self.inverse))), np.zeros((len(X), len(X)))
         for block, rows in self._assigned(X):
             phi, d = self._cross(block, X[rows])

@@ -62,7 +62,9 @@ class SitePosterior(Posterior):
     @in_double_precision
     def joint(self, X):
         if self.n_latents > 1:
-            raise ValueError("Joint covariances are offered for models with one latent function.")
+            raise ValueError(
+                f"Joint covariances are for one latent function; this model has {self.n_latents}. Use return_std."
+            )
         mean, cov = _site_joint(self, pad_rows(X, padded_size(len(X))))
         return np.asarray(mean)[: len(X)], np.asarray(cov)[: len(X), : len(X)]
 

@@ -4,8 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from errorband import GPClassifier, GPRegressor
+from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
@@ -74,7 +75,11 @@ def test_classes_and_models_without():
     assert inducing(exact) is None
     assert inducing_section(None, ["a"]) is None
     learned = GPRegressor(KERNEL, approximation=VFE(4), random_state=0).fit(X, X[:, 0])
-    assert inducing(learned).learned
+    assert inducing(learned).fate == "learned with the hyperparameters"
+    part = VFE(4, optimize_inputs=[True, False])
+    some = GPRegressor(KERNEL, approximation=part, optimizer=LBFGS(max_seconds=0.0), random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        assert inducing(some.fit(X, X[:, 0])).fate == "in part learned with the hyperparameters"
 
 
 def test_a_model_for_each_class_says_so_of_each():

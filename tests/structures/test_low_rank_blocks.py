@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from diagonal_sites import diagonal_sites
 from errorband.structures import Dense, LowRank, LowRankBlocks, Sites
 from errorband.structures.sites import block_diag_of
 
@@ -124,7 +125,7 @@ def test_where_blocks_predict_a_row_left_out_is_itself():
 def test_a_negative_site_on_what_is_left_out_is_flagged():
     """I + ΛΠ is indefinite in two blocks; B by itself would look sound."""
     structure = LowRankBlocks(jnp.ones((1, 2, 2, 2)), 1e-3 * jnp.ones((1, 2, 2, 1)), jnp.arange(4.0))
-    sites = Sites.diagonal(jnp.zeros(4), jnp.array([-2.0, 0.1, -2.0, 0.1]))
+    sites = diagonal_sites(jnp.zeros(4), jnp.array([-2.0, 0.1, -2.0, 0.1]))
     proper = jax.jit(lambda a, s: a.condition(s).proper)
     assert not proper(structure, sites)
     assert proper(structure, Sites(sites.shift, -0.1 * sites.precision))
@@ -135,7 +136,7 @@ def test_no_array_larger_than_the_blocks():
     structure = LowRankBlocks(
         jnp.broadcast_to(jnp.eye(B), (1, blocks, B, B)), jnp.ones((1, blocks, B, m)), jnp.arange(100.0)
     )
-    sites = Sites.diagonal(jnp.ones(100), jnp.ones(100))
+    sites = diagonal_sites(jnp.ones(100), jnp.ones(100))
 
     def run(structure, sites):
         c = structure.condition(sites)

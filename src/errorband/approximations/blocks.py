@@ -29,13 +29,15 @@ class PITC(Inducing):
 
     Parameters
     ----------
-    n_inducing, inducing_inputs, optimize_inputs, init, budget
+    n_inducing, inducing_inputs, optimize_inputs, init, budget, memory
         As in :class:`FITC`.
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.
     centres : array (B, D) or None
         Centres of the blocks, in the units the model sees; None finds them by k-means, and splits clusters of more than
         twice ``block_size`` rows. The rows around centres that are given stay together, however many.
+    layout : None
+        Which rows the blocks have; :meth:`at_rows` sets it.
 
     Examples
     --------
@@ -49,7 +51,6 @@ class PITC(Inducing):
     )
 
     layout: Any = eqx.field(default=None, kw_only=True, repr=False)
-    """Of the rows that a structure is made for: see :meth:`at_rows`."""
 
     local: ClassVar[bool] = False
     """Whether new inputs are predicted from the rows of their block as well."""

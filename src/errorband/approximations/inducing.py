@@ -271,7 +271,7 @@ class PowerEP(Inducing):
 
     Parameters
     ----------
-    n_inducing, inducing_inputs, optimize_inputs, init, budget
+    n_inducing, inducing_inputs, optimize_inputs, init, budget, memory
         As in :class:`FITC`; ``power`` comes second.
     power : float in [0, 1]
         Share of what the inducing points leave out that counts as noise; about 0.5 often predicts best.

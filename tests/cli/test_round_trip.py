@@ -204,6 +204,7 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.filterwarnings("ignore:.*variances of the Nyström")
 @pytest.mark.parametrize("model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE"}))
 def test_every_model_by_name(model, run, fitted, tmp_path):
     args = ("--target", "progression", "--id", "patient", "--time-budget", "1", "-o", tmp_path / "m.eb")

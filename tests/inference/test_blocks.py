@@ -9,7 +9,7 @@ import errorband
 from errorband import GPClassifier
 from errorband.approximations import FITC, PIC, PITC, Exact
 from errorband.inference import EP, KL, Laplace, SparseBlocks
-from errorband.likelihoods import Bernoulli, HeteroscedasticGaussian, Softmax, StudentT
+from errorband.likelihoods import Bernoulli, Softmax, StudentT
 from errorband.numerics import double_precision
 from sparse_reference import KERNEL, fixed, q_matrix
 
@@ -57,7 +57,6 @@ def predicted(joint, sites, n):
 CASES = {
     "two classes, EP": (PITC, Bernoulli(), SWEEPS),
     "heavy tails, Laplace": (PIC, StudentT(3.0, 0.3), Laplace()),
-    "two latents, EP": (PIC, HeteroscedasticGaussian(0.1), SWEEPS),
     "three classes, Laplace": (PIC, Softmax(3), Laplace()),
 }
 

@@ -282,7 +282,12 @@ def clustered_outliers(size):
 
 
 @pytest.mark.parametrize(
-    ("size", "lengthscale", "ratio", "share"), [(8, 0.2, 100.0, 0.3), (4, 0.5, 100.0, 0.1), (8, 1.0, 1000.0, 0.1)]
+    ("size", "lengthscale", "ratio", "share"),
+    [
+        (8, 0.2, 100.0, 0.3),
+        pytest.param(4, 0.5, 100.0, 0.1, marks=pytest.mark.slow),
+        pytest.param(8, 1.0, 1000.0, 0.1, marks=pytest.mark.slow),
+    ],
 )
 def test_the_double_loop_converges_where_damped_sweeps_do_not(size, lengthscale, ratio, share):
     X, y = clustered_outliers(size)
@@ -351,7 +356,9 @@ def hard(case, rule=None):
     return regressor, X, y, log_prob, power
 
 
-@pytest.mark.parametrize("case", NO_FIXED_POINT)
+@pytest.mark.parametrize(
+    "case", [case if case == "mixture" else pytest.param(case, marks=pytest.mark.slow) for case in NO_FIXED_POINT]
+)
 def test_where_there_is_no_fixed_point_ep_reaches_one_with_less_power(case, monkeypatch):
     monkeypatch.setattr("errorband.inference.double_loop.MAX_OUTER", 2)  # however the double loop ends
     regressor, X, y, log_prob, power = hard(case)

@@ -32,8 +32,7 @@ class Model(Printable):
 
     def prior(self, X: Any) -> "PriorAtData":
         """What inference needs of the model at these inputs. Traceable."""
-        L, approximation = self.likelihood.n_latents, self.approximation
-        structure, residual = (f(self.kernel, X, L) for f in (approximation.structure, approximation.residual))
+        structure, residual = self.approximation.at(self.kernel, X, self.likelihood.n_latents)
         return PriorAtData(structure, self.likelihood, self.mean_at(X), residual)
 
     def inner(self, X: Any, bar: "PriorAtData") -> Any:

@@ -71,22 +71,23 @@ class Approximation(Printable):
         """Variance (N, L) of latent values at X given what the structure says of them; None if there is none."""
         return None
 
+    def at(self, kernel: Kernel, X: Any, n_latents: int) -> tuple[Structure, Any]:
+        """Structure and residual. Override it where both come from one computation."""
+        return self.structure(kernel, X, n_latents), self.residual(kernel, X, n_latents)
+
     def inner(self, kernel: Kernel, X: Any, n_latents: int, bar: Any, residual_bar: Any = None) -> Any:
         """⟨bar, structure⟩ + ⟨residual_bar, residual⟩ for derivatives in their numbers: what reverse mode takes.
 
         A low-rank structure is made anew, a piece of rows at a time: nothing of its size is kept for the way back.
         """
         if not isinstance(bar, LowRank):
-            return sum_of_products((bar, residual_bar), self._at(kernel, X, n_latents))
+            return sum_of_products((bar, residual_bar), self.at(kernel, X, n_latents))
 
         def rows(piece):
             bars = bar.part(piece), None if residual_bar is None else piece.once(residual_bar)
-            return sum_of_products(bars, self._at(kernel, piece.of(X), n_latents))
+            return sum_of_products(bars, self.at(kernel, piece.of(X), n_latents))
 
         return sum_over_rows(rows, bar.n_data, piece_size(bar.n_data, bar.basis.shape[2]))
-
-    def _at(self, kernel: Kernel, X: Any, n_latents: int) -> tuple[Structure, Any]:
-        return self.structure(kernel, X, n_latents), self.residual(kernel, X, n_latents)
 
     @abc.abstractmethod
     def cross(self, kernel: Kernel, anchors: Any, X_new: Any, n_latents: int) -> Any:

@@ -116,9 +116,13 @@ class Inducing(Approximation):
 
     def residual(self, kernel, X, n_latents):
         """What is left out, r: the sites of VFE and PowerEP are functions of u alone (Bui, Yan & Turner 2017)."""
+        return self.at(kernel, X, n_latents)[1] if self.bound else None
+
+    def at(self, kernel, X, n_latents):
+        structure = self.structure(kernel, X, n_latents)
         if not self.bound:
-            return None
-        return for_each_latent(_left_out(kernel, X, self._whitened(kernel, X)), n_latents).T
+            return structure, None
+        return structure, for_each_latent(_left_out(kernel, X, structure.basis[0]), n_latents).T
 
     @in_double_precision
     def anchors(self, kernel, X):

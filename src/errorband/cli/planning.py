@@ -12,14 +12,12 @@ from errorband.approximations import APPROXIMATIONS, FITC, Inducing
 from errorband.cli.failures import ExitCode, Problem
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.estimators.base import EXACT_ROWS
+from errorband.estimators.growth import SITE_BYTES
 from errorband.tables import TableEncoder
 
 # Seconds of one evaluation with inducing points, for each row, latent function and pair of inducing inputs: in closed
 # form, and where sites are found by sweeps. The search on all rows has half of the time, for about so many evaluations.
 CLOSED_FORM, BY_SWEEPS, EVALUATIONS = 1.4e-10, 3e-9, 30
-
-# What sites of inducing points may take: about six numbers for each row, latent function and inducing input.
-SITE_BYTES, MEMORY = 48, 2 * 2**30
 
 LEAST_INDUCING, MOST_INDUCING = 10, 200
 
@@ -144,7 +142,7 @@ def inducing_for(n: int, seconds: float, encoder: TableEncoder) -> int:
     work = n * (n_classes if n_classes > 2 else 1)
     number = np.sqrt(seconds / 2 / EVALUATIONS / ((BY_SWEEPS if n_classes else CLOSED_FORM) * work))
     if n_classes:
-        number = min(number, MEMORY / (SITE_BYTES * work))
+        number = min(number, FITC().memory * 2**30 / (SITE_BYTES * work))
     return int(np.clip(number, LEAST_INDUCING, MOST_INDUCING))
 
 

@@ -363,6 +363,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         if hasattr(self, "estimators_"):
+            if hasattr(self, "active_rows_"):
+                raise ValueError("Each class learned from rows of its own; see loo() of each of estimators_.")
             probabilities = one_vs_rest.leave_one_out(self.estimators_)
         else:
             predictive: Any = self._leave_one_out()

@@ -33,6 +33,9 @@ from errorband.predictive import Predictive
 # The sweep learns from at most so many rows, and judges on a tenth of the rows: at least and at most so many.
 SWEEP_ROWS, HELD_OUT = 10_000, (100, 5000)
 
+# What sites of inducing points take: about six numbers for each row, latent function and inducing input.
+SITE_BYTES = 48
+
 # Given an objective, the seconds left and a second place to start from, None in the first step of the sweep: how the
 # search went, None if there is none.
 Search = Callable[[EvidenceObjective, float, np.ndarray | None], FitResult | None]
@@ -155,4 +158,4 @@ def _bytes(model: Model, n: int, M: int) -> int:
     """Memory of a search on n rows: some M × M matrices in the closed form, else some N × M for each latent."""
     if Sparse.applies(model):
         return 80 * M**2
-    return 48 * n * M * model.likelihood.n_latents
+    return SITE_BYTES * n * M * model.likelihood.n_latents

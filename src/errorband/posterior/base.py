@@ -26,6 +26,12 @@ class Posterior(eqx.Module):
         """Mean (n,) and covariance (n, n) of the latent function at n inputs together."""
 
 
+def check_one_latent(n_latents: int) -> None:
+    """Refuse joint covariances of several latent functions."""
+    if n_latents > 1:
+        raise ValueError(f"Joint covariances are for one latent function; this model has {n_latents}. Use return_std.")
+
+
 def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
     """Clip variances that round-off made negative; anything worse is an error, not a number to hide."""
     worst = float(np.min(variance / np.maximum(prior, np.finfo(float).tiny), initial=0.0))

@@ -10,8 +10,8 @@ from errorband.approximations import PIC
 from errorband.kernels import Kernel
 from errorband.kernels.padded import diagonal, gram
 from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, slices
-from errorband.posterior.base import Posterior, checked_variance, prior_mean
+from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
+from errorband.posterior.base import Posterior, check_one_latent, checked_variance, prior_mean
 from errorband.structures.dense import SignedRoot
 from errorband.structures.low_rank_blocks import LowRankBlocksConditioned
 
@@ -88,16 +88,13 @@ class PICPosterior(Posterior):
                 phi, d = self._cross(block, X[here])
                 means[here] = self._means(block, X[here], phi, d)
                 if variance:
-                    prior = diagonal(self.kernel, self._padded(X[here]))[: len(here)]
+                    prior = diagonal(self.kernel, X[here], self._size(X[here]))
                     covariances[here] = self._covariances(block, phi, d, prior)
         return means, covariances if variance else None
 
     @in_double_precision
     def joint(self, X):
-        if self.n_latents > 1:
-            raise ValueError(
-                f"Joint covariances are for one latent function; this model has {self.n_latents}. Use return_std."
-            )
+        check_one_latent(self.n_latents)
         means, psis, cov = np.empty(len(X)), np.empty((len(X), len(self.inverse))), np.zeros((len(X), len(X)))
         for block, rows in self._assigned(X):
             phi, d = self._cross(block, X[rows])
@@ -127,7 +124,7 @@ class PICPosterior(Posterior):
         means = phi @ self.gamma.T
         if block >= 0:
             means += d @ self.weights[block]
-        means[:, 0] += prior_mean(self.mean, self._padded(X))[: len(X)]
+        means[:, 0] += prior_mean(self.mean, X, self._size(X))
         return means
 
     def _covariances(self, block: int, phi: np.ndarray, d: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -158,11 +155,11 @@ class PICPosterior(Posterior):
         return linalg.solve_lower_rows(self.factor, self._gram(X, self.approximation.inducing_inputs))
 
     def _gram(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        return gram(self.kernel, self._padded(X), self._padded(Z))[: len(X), : len(Z)]
+        return gram(self.kernel, X, pad_rows(Z, self._size(Z)), self._size(X))[:, : len(Z)]
 
-    def _padded(self, X: np.ndarray) -> np.ndarray:
-        """At least as many rows as the largest block has, so that blocks share compiled code."""
-        return pad_rows(X, max(len(X), *(len(rows) for rows in self.X), len(self.factor)))
+    def _size(self, X: np.ndarray) -> int:
+        """To pad X to: for at least as many rows as the largest block has, so that blocks share compiled code."""
+        return padded_size(max(len(X), *(len(rows) for rows in self.X), len(self.factor)))
 
 
 def _of_rows(root: Any, n: int) -> SignedRoot:

@@ -11,7 +11,7 @@ from errorband.approximations import Approximation
 from errorband.kernels import Kernel
 from errorband.means import Mean
 from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
-from errorband.posterior.base import Posterior, checked_variance
+from errorband.posterior.base import Posterior, check_one_latent, checked_variance
 from errorband.structures import Predictor
 
 
@@ -61,10 +61,7 @@ class SitePosterior(Posterior):
 
     @in_double_precision
     def joint(self, X):
-        if self.n_latents > 1:
-            raise ValueError(
-                f"Joint covariances are for one latent function; this model has {self.n_latents}. Use return_std."
-            )
+        check_one_latent(self.n_latents)
         mean, cov = _site_joint(self, pad_rows(X, padded_size(len(X))))
         return np.asarray(mean)[: len(X)], np.asarray(cov)[: len(X), : len(X)]
 

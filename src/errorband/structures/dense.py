@@ -13,10 +13,10 @@ from errorband.structures.sites import (
     Sites,
     block_diag_of,
     block_matmul,
-    block_solve,
     block_times,
+    data_major,
     minus_outer,
-    symmetrise,
+    site_change,
 )
 
 
@@ -50,8 +50,7 @@ class Dense(Structure):
         return jax.lax.dynamic_slice_in_dim(self.K, start, size, axis=1)
 
     def dense(self) -> Array:
-        size = self.n_data * self.n_latents
-        return jnp.einsum("lnm,lk->nlmk", self.K, jnp.eye(self.n_latents, dtype=self.K.dtype)).reshape(size, size)
+        return data_major(self.K)
 
     def matvec(self, x: Array) -> Array:
         return jnp.einsum("lnm,ml->nl", self.K, x)
@@ -218,10 +217,9 @@ class DenseState(State):
         L = len(h)
         a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows: contiguous, and A is symmetric
         # (5) of EP, arranged for any change Δ, singular or not: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
-        right = jnp.concatenate([d_precision, (d_shift - d_precision @ h)[:, None]], axis=1)
-        change = block_solve(jnp.eye(L, dtype=A.dtype) + d_precision @ A, right)
-        covariance = minus_outer(self.covariance, symmetrise(change[:, :L]) @ a, a)
-        return DenseState(covariance, self.mean + (change[:, L] @ a).reshape(self.mean.shape))
+        change, shift = site_change(h, A, d_shift, d_precision)
+        covariance = minus_outer(self.covariance, change @ a, a)
+        return DenseState(covariance, self.mean + (shift @ a).reshape(self.mean.shape))
 
 
 class DensePredictor(Predictor):

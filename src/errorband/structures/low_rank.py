@@ -21,7 +21,9 @@ from errorband.structures.sites import (
     block_matmul,
     block_solve,
     block_times,
+    data_major,
     minus_outer,
+    site_change,
     symmetrise,
 )
 
@@ -72,10 +74,9 @@ class LowRank(Structure):
         return jnp.broadcast_to((self.diag + jnp.sum(self.basis**2, axis=2)).T, (self.n_data, self.n_latents))
 
     def dense(self) -> Array:
-        L, N, dtype = self.n_latents, self.n_data, self.basis.dtype
-        K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N, dtype=dtype)
-        K = jnp.broadcast_to(K, (L, N, N))
-        return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=dtype)).reshape(N * L, N * L)
+        N = self.n_data
+        K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N, dtype=self.basis.dtype)
+        return data_major(jnp.broadcast_to(K, (self.n_latents, N, N)))
 
     def matvec(self, x: Array) -> Array:
         return self.diag.T * x + _basis_times(self.basis, _basis_adjoint(self.basis, x))
@@ -182,7 +183,7 @@ def _solve(structure: LowRank, sites: Sites, gain: Array, chol: Array, shift: Ar
     return block_times(gain_T, shift - sites.times(_basis_times(structure.basis, gamma))), gamma
 
 
-def _inverse(chol: Array) -> Array:
+def triangular_inverse(chol: Array) -> Array:
     """C⁻¹. Small, and it turns the solves for thousands of rows into one matrix product."""
     return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
 
@@ -224,7 +225,7 @@ class LowRankConditioned(Conditioned):
         return _solve(self.structure, self.sites, self.gain, self.chol, shift)[0]
 
     def marginals(self) -> tuple[Array, Array]:
-        gram = block_matmul(self.gain, _gram(_inverse(self.chol), self.structure.basis))
+        gram = block_matmul(self.gain, _gram(triangular_inverse(self.chol), self.structure.basis))
         return self.mean, self._noise() + symmetrise(block_matmul(gram, jnp.swapaxes(self.gain, 1, 2)))
 
     def _noise(self) -> Array:
@@ -262,7 +263,7 @@ class LowRankConditioned(Conditioned):
 
     def state(self) -> "LowRankState":
         noise = self._noise()
-        inverse = _inverse(self.chol)
+        inverse = triangular_inverse(self.chol)
         return LowRankState(
             basis=self.structure.basis,
             gain=self.gain,
@@ -273,7 +274,7 @@ class LowRankConditioned(Conditioned):
         )
 
     def predictor(self) -> "LowRankPredictor":
-        return LowRankPredictor(self.gamma, _inverse(self.chol))
+        return LowRankPredictor(self.gamma, triangular_inverse(self.chol))
 
 
 class LowRankState(State):
@@ -303,10 +304,8 @@ class LowRankState(State):
         h, A = self.marginal(n)
         PS = self._row(n)[1]
         L, D, eye = len(h), self.noise[n], jnp.eye(len(h), dtype=h.dtype)
-        # (I + ΔAₙ)⁻¹ applied to Δ and to the change of the mean. With the old S and Aₙ there is no division by 1 + Δd
-        # in γ: S_new p = S p (1 + Δd)/(1 + ΔAₙ).
-        right = jnp.concatenate([d_precision, (d_shift - d_precision @ h)[:, None]], axis=1)
-        change = block_solve(eye + d_precision @ A, right)
+        # With the old S and Aₙ there is no division by 1 + Δd in γ: S_new p = S p (1 + Δd)/(1 + ΔAₙ).
+        change, shift = site_change(h, A, d_shift, d_precision)
         # (I + DΔ)⁻¹ applied to the rows of datum n.
         right = jnp.concatenate([self.gain[n], D, (self.zeta[n] + D @ d_shift)[:, None]], axis=1)
         rows = block_solve(eye + D @ d_precision, right)
@@ -314,9 +313,9 @@ class LowRankState(State):
             basis=self.basis,
             gain=self.gain.at[n].set(rows[:, :L]),
             noise=self.noise.at[n].set(symmetrise(rows[:, L : 2 * L])),
-            spread=minus_outer(self.spread, symmetrise(change[:, :L]) @ PS, PS),
+            spread=minus_outer(self.spread, change @ PS, PS),
             zeta=self.zeta.at[n].set(rows[:, 2 * L]),
-            gamma=self.gamma + (change[:, L] @ PS).reshape(self.gamma.shape),
+            gamma=self.gamma + (shift @ PS).reshape(self.gamma.shape),
         )
 
 

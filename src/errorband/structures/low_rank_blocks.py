@@ -12,12 +12,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.linalg import cho_solve
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.dense import Dense, DenseConditioned
-from errorband.structures.low_rank import LowRankPredictor
-from errorband.structures.sites import Sites, block_matmul, block_solve, block_times, minus_outer, symmetrise
+from errorband.structures.low_rank import LowRankPredictor, triangular_inverse
+from errorband.structures.sites import (
+    Sites,
+    block_matmul,
+    block_solve,
+    block_times,
+    data_major,
+    minus_outer,
+    site_change,
+    symmetrise,
+)
 
 
 class LowRankBlocks(Structure):
@@ -82,9 +91,7 @@ class LowRankBlocks(Structure):
         L, blocks, B, M = self.basis.shape
         index, flat = self.place.astype(int), self.basis.reshape(L, blocks * B, M)
         own = jnp.einsum("lkij,kq->lkiqj", self.rest, jnp.eye(blocks, dtype=flat.dtype)).reshape(L, blocks * B, -1)
-        K = (own + flat @ jnp.swapaxes(flat, 1, 2))[:, index[:, None], index]
-        N = len(index)
-        return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=flat.dtype)).reshape(N * L, N * L)
+        return data_major((own + flat @ jnp.swapaxes(flat, 1, 2))[:, index[:, None], index])
 
     def matvec(self, x: Array) -> Array:
         x = self.to_places(x)
@@ -170,7 +177,7 @@ class LowRankBlocksConditioned(Conditioned):
 
     def marginals(self) -> tuple[Array, Array]:
         _, own = jax.lax.map(lambda block: block.marginals(), self.own)
-        half = self._gain_basis() @ _inverse(self.chol).T
+        half = self._gain_basis() @ triangular_inverse(self.chol).T
         return self.mean, self.structure.to_rows(own + half @ jnp.swapaxes(half, -1, -2))
 
     def _gain_basis(self) -> Array:
@@ -194,7 +201,7 @@ class LowRankBlocksConditioned(Conditioned):
         if self.structure.local:
             return None
         structure, L = self.structure, self.structure.n_latents
-        inverse_T = _inverse(self.chol).T
+        inverse_T = triangular_inverse(self.chol).T
         phi = structure.to_rows(self._wide_basis() @ inverse_T)
         cross = phi @ jnp.swapaxes(structure.to_rows(self._gain_basis() @ inverse_T), 1, 2)
         h, A = self.marginals()
@@ -236,7 +243,7 @@ class LowRankBlocksConditioned(Conditioned):
         blocks, B = self.structure.shape
         L = self.structure.n_latents
         covariance = jax.lax.map(lambda block: block.state().covariance, self.own)
-        inverse = _inverse(self.chol)
+        inverse = triangular_inverse(self.chol)
         return LowRankBlocksState(
             place=self.structure.place,
             covariance=covariance.reshape(blocks, B, L, B, L),
@@ -248,11 +255,7 @@ class LowRankBlocksConditioned(Conditioned):
 
     def predictor(self) -> Predictor:
         """From w alone, as for low rank plus diagonal; the posterior of PIC adds what the blocks say."""
-        return LowRankPredictor(self.gamma, _inverse(self.chol))
-
-
-def _inverse(chol: Array) -> Array:
-    return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
+        return LowRankPredictor(self.gamma, triangular_inverse(self.chol))
 
 
 class LowRankBlocksState(State):
@@ -284,22 +287,16 @@ class LowRankBlocksState(State):
         h, A = self.marginal(n)
         (k, i), L = self._at(n), len(h)
         P, d, zeta = self.gain_basis[k, i], self.covariance[k, i], self.zeta[k, i]
-        whole = _changed(A, h, d_shift, d_precision)
-        own = _changed(d[:, i], zeta, d_shift, d_precision)
+        change, shift = site_change(h, A, d_shift, d_precision)
+        own_change, own_shift = site_change(zeta, d[:, i], d_shift, d_precision)
         PS, d_long = P @ self.spread, d.reshape(L, -1)
-        D = minus_outer(self.covariance[k].reshape(d_long.shape[1], -1), symmetrise(own[:, :L]) @ d_long, d_long)
-        gain = self.gain_basis[k] - (d_long.T @ (own[:, :L] @ P)).reshape(self.gain_basis.shape[1:])
+        D = minus_outer(self.covariance[k].reshape(d_long.shape[1], -1), own_change @ d_long, d_long)
+        gain = self.gain_basis[k] - (d_long.T @ (own_change @ P)).reshape(self.gain_basis.shape[1:])
         return LowRankBlocksState(
             place=self.place,
             covariance=self.covariance.at[k].set(D.reshape(self.covariance.shape[1:])),
             gain_basis=self.gain_basis.at[k].set(gain),
-            spread=minus_outer(self.spread, symmetrise(whole[:, :L]) @ PS, PS),
-            zeta=self.zeta.at[k].add((own[:, L] @ d_long).reshape(self.zeta.shape[1:])),
-            gamma=self.gamma + (whole[:, L] @ PS).reshape(self.gamma.shape),
+            spread=minus_outer(self.spread, change @ PS, PS),
+            zeta=self.zeta.at[k].add((own_shift @ d_long).reshape(self.zeta.shape[1:])),
+            gamma=self.gamma + (shift @ PS).reshape(self.gamma.shape),
         )
-
-
-def _changed(covariance: Array, mean: Array, d_shift: Array, d_precision: Array) -> Array:
-    """(I + ΔC)⁻¹ applied to Δ and to δ − Δm, side by side."""
-    right = jnp.concatenate([d_precision, (d_shift - d_precision @ mean)[:, None]], axis=1)
-    return block_solve(jnp.eye(len(mean), dtype=mean.dtype) + d_precision @ covariance, right)

@@ -122,6 +122,19 @@ def minus_outer(A: Array, left: Array, right: Array) -> Array:
     return A
 
 
+def data_major(K: Array) -> Array:
+    """One covariance (NL, NL) of all latent values, data-major, from that of each latent function (L, N, N)."""
+    L, N, _ = K.shape
+    return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=K.dtype)).reshape(N * L, N * L)
+
+
+def site_change(mean: Array, cov: Array, d_shift: Array, d_precision: Array) -> tuple[Array, Array]:
+    """(I + ΔC)⁻¹Δ, symmetric, and (I + ΔC)⁻¹(δ − Δm): what a change (δ, Δ) of a site does to a posterior N(m, C)."""
+    right = jnp.concatenate([d_precision, (d_shift - d_precision @ mean)[:, None]], axis=1)
+    change = block_solve(jnp.eye(len(mean), dtype=mean.dtype) + d_precision @ cov, right)
+    return symmetrise(change[:, :-1]), change[:, -1]
+
+
 def second_moment(mean: Array, cov: Array) -> Array:
     """E ffᵀ, blocks (N, L, L), of normal distributions with these means (N, L) and covariances (N, L, L)."""
     return cov + mean[:, :, None] * mean[:, None, :]

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagonal_sites import diagonal_sites
-from errorband.structures import STRUCTURES, Dense, LowRank, LowRankBlocks, Sites, Structure
+from errorband.structures import STRUCTURES, Dense, LowRank, LowRankBlocks, SimplexSites, Sites, Structure
 
 N, M, S = 7, 4, 5  # data, basis functions, new inputs
 TOLERANCE = 1e-9
@@ -398,19 +399,93 @@ def test_rows_without_sites_change_nothing(name, kind):
         np.testing.assert_array_equal(long.at[inner].set(0.0), 0.0)
 
 
-@pytest.mark.parametrize("kind", ["positive", "indefinite"])
+joint = jax.jit(lambda c, cross, prior, latent: c.predictor().joint(cross, prior, latent))
+
+
+def check_joint(case, sites):
+    """Joint prediction of each latent, against dense algebra and against the marginal prediction."""
+    want, found = reference(case.structure, sites), evaluate(case, sites)["prediction"]
+    L = case.structure.n_latents
+    for l in range(L):
+        prior = np.diag(np.asarray(case.prior)[:, l]) + 0.01 * (1.0 - np.eye(S))
+        mean, covariance = joint(condition(case.structure, sites), case.cross[l], prior, l)
+        close(mean, case.K_star[l] @ want.weights[:, l])
+        close(covariance, prior - case.K_star[l] @ want.W[l::L, l::L] @ case.K_star[l].T)
+        close(np.diag(covariance), np.asarray(found[1])[:, l, l])
+
+
+@over_cases
+def test_joint_prediction_of_each_latent(name, L, kind):
+    check_joint(*make(name, L, kind))
+
+
+@pytest.mark.parametrize("L", [1, 2, 3])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_joint_prediction_under_sites_of_softmax(name, L):
+    rng = np.random.default_rng([5, L])
+    case = BUILDERS[name](rng, L)
+    share = rng.uniform(0.1, 1.0, (N, L))
+    share[3] = 0.0  # a padded row
+    shift = rng.normal(size=(N, L)) * (share > 0.0)
+    check_joint(case, SimplexSites.of(jnp.asarray(shift), jnp.asarray(share)))
+
+
+def narrower(structure, width):
+    """The same structure with only the first columns of its basis."""
+    if isinstance(structure, Dense):
+        return structure
+    return eqx.tree_at(lambda s: s.basis, structure, structure.basis[..., :width])
+
+
+def dense_of_latent(structure, l):
+    return np.asarray(structure.dense())[l :: structure.n_latents, l :: structure.n_latents]
+
+
 @over_structures
-def test_joint_prediction_of_one_latent(name, kind):
-    """The covariance between new inputs; its diagonal is what the marginal prediction says."""
-    case, sites = make(name, 1, kind)
-    prior = np.diag(np.asarray(case.prior)[:, 0]) + 0.01 * (1.0 - np.eye(S))
-    joint = jax.jit(lambda c, cross, prior: c.predictor().joint(cross, prior))
-    mean, covariance = joint(condition(case.structure, sites), case.cross[0], prior)
-    want = reference(case.structure, sites)
-    close(mean, case.K_star[0] @ want.weights[:, 0])
-    close(covariance, prior - case.K_star[0] @ want.W @ case.K_star[0].T)
-    found = evaluate(case, sites)["prediction"]
-    close(np.diag(covariance), np.asarray(found[1])[:, 0, 0])
+def test_repeated_gives_all_latents_one_covariance(name):
+    one = BUILDERS[name](np.random.default_rng(6), 1).structure
+    repeated = one.repeated(3)
+    assert repeated.n_latents == 3
+    close(repeated.dense(), np.kron(np.asarray(one.dense()), np.eye(3)))
+    close(repeated.diagonal(), np.repeat(np.asarray(one.diagonal()), 3, axis=1))
+    for l in range(3):
+        assert repeated.latent(l).n_latents == 1
+        close(repeated.latent(l).dense(), np.asarray(one.dense()))
+    with pytest.raises(ValueError, match="has 3"):
+        repeated.repeated(2)
+
+
+@over_structures
+def test_stacked_gives_each_latent_its_covariance(name):
+    whole = BUILDERS[name](np.random.default_rng(7), 3).structure
+    ones = [narrower(whole.latent(l), M - l) for l in range(3)]
+    stacked = type(whole).stacked(ones)
+    assert stacked.n_latents == 3
+    for l, one in enumerate(ones):
+        close(dense_of_latent(stacked, l), np.asarray(one.dense()))
+        close(stacked.latent(l).dense(), np.asarray(one.dense()))
+    blocks = np.asarray(stacked.dense()).reshape(N, 3, N, 3)
+    np.testing.assert_array_equal(blocks[:, 0, :, 1], 0.0)
+    for one, back in zip(ones, stacked.unstacked(ones), strict=True):
+        jax.tree.map(np.testing.assert_array_equal, back, one)
+
+
+@over_structures
+def test_adjoints_of_repeated_and_stacked_structures(name):
+    """`summed` and `unstacked` are the transposes of `repeated` and `stacked`."""
+    rng = np.random.default_rng(8)
+    whole = BUILDERS[name](rng, 2).structure
+    ones = [narrower(whole.latent(l), M - l) for l in range(2)]
+    sites = random_sites(rng, "positive", np.asarray(dense_of(whole)), N, 2)
+
+    bar, repeat_back = jax.vjp(lambda one: one.repeated(2), ones[0])
+    bar = bar.condition(sites).adjoint()
+    jax.tree.map(close, bar.summed(), repeat_back(bar)[0])
+    assert jax.tree.structure(bar.summed()) == jax.tree.structure(ones[0])
+
+    stacked, stack_back = jax.vjp(type(whole).stacked, ones)
+    bar = stacked.condition(sites).adjoint()
+    jax.tree.map(close, list(bar.unstacked(ones)), stack_back(bar)[0])
 
 
 @over_structures

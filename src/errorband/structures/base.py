@@ -10,8 +10,11 @@ is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean: a cal
 """
 
 import abc
+from collections.abc import Sequence
+from typing import Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -46,6 +49,42 @@ class Structure(eqx.Module):
     @abc.abstractmethod
     def condition(self, sites: Sites) -> "Conditioned":
         """Multiply the prior by the sites."""
+
+    @abc.abstractmethod
+    def repeated(self, n_latents: int) -> Self:
+        """Structure of n_latents latent functions that all have this covariance. ``self`` has one latent function."""
+
+    @classmethod
+    @abc.abstractmethod
+    def stacked(cls, structures: Sequence[Self]) -> Self:
+        """Structure of len(structures) latent functions, each with its own covariance.
+
+        Each of the given structures has one latent function. Bases with different numbers of columns are padded with
+        zero columns, which add nothing to the covariance.
+        """
+
+    @abc.abstractmethod
+    def latent(self, l: int) -> Self:
+        """Structure of latent function l alone. Applied to an adjoint: the adjoint of the arrays of that latent."""
+
+    @abc.abstractmethod
+    def summed(self) -> Self:
+        """Transpose of `repeated`: maps the adjoint of a repeated structure to that of the one-latent structure."""
+
+    def unstacked(self, like: Sequence["Structure"]) -> tuple[Self, ...]:
+        """Transpose of `stacked`: the adjoint of each of the structures ``like``, without the padding of the bases."""
+
+        def one(l: int, target: "Structure") -> Self:
+            return jax.tree.map(lambda a, b: a[tuple(slice(n) for n in b.shape)], self.latent(l), target)
+
+        return tuple(one(l, target) for l, target in enumerate(like))
+
+    def _check_one_latent(self) -> None:
+        if self.n_latents != 1:
+            raise ValueError(
+                f"Expected the structure of one latent function; this {type(self).__name__} has {self.n_latents}. "
+                "Take them apart with latent(l) first."
+            )
 
 
 class Conditioned(eqx.Module):
@@ -168,12 +207,20 @@ class Predictor(eqx.Module):
         """
 
     @abc.abstractmethod
-    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        """Mean (S,) and covariance (S, S) of one latent function at S new inputs together.
+    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+        """Joint posterior of one latent function at S new inputs.
 
         Parameters
         ----------
         cross : Array of shape (S, N) for `Dense`, (S, M) for `LowRank`
+            The same as in ``__call__``, for this latent function only.
         prior : Array of shape (S, S)
-            Prior covariance of the new latents.
+            Prior covariance of this latent function between the new inputs.
+        latent : int
+            Index of the latent function.
+
+        Returns
+        -------
+        mean : Array of shape (S,)
+        covariance : Array of shape (S, S)
         """

@@ -1,5 +1,7 @@
 """The exact covariance, stored in full."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -54,6 +56,22 @@ class Dense(Structure):
 
     def matvec(self, x: Array) -> Array:
         return jnp.einsum("lnm,ml->nl", self.K, x)
+
+    def repeated(self, n_latents: int) -> "Dense":
+        self._check_one_latent()
+        return Dense(jnp.broadcast_to(self.K, (n_latents, *self.K.shape[1:])))
+
+    @classmethod
+    def stacked(cls, structures: "Sequence[Dense]") -> "Dense":
+        for structure in structures:
+            structure._check_one_latent()
+        return Dense(jnp.concatenate([structure.K for structure in structures]))
+
+    def latent(self, l: int) -> "Dense":
+        return Dense(self.K[l][None])
+
+    def summed(self) -> "Dense":
+        return Dense(jnp.sum(self.K, axis=0, keepdims=True))
 
     def condition(self, sites: Sites) -> "DenseConditioned | SimplexConditioned":
         if isinstance(sites, SimplexSites):
@@ -118,6 +136,11 @@ class SignedRoot(eqx.Module):
         scaled = self.blocks.transpose(0, 2, 1)[..., None] * columns.transpose(1, 0, 2)[:, None]
         scaled = scaled.reshape(N * L, L * S)[self.order]
         return solve_triangular(self.chol, scaled, lower=True).reshape(N * L, L, S)
+
+    def half_of(self, columns: Array, latent: int) -> Array:
+        """R c for columns c that all belong to one latent: (N, S) → (NL, S)."""
+        scaled = self.blocks[:, latent, :, None] * columns[:, None, :]
+        return solve_triangular(self.chol, scaled.reshape(-1, columns.shape[1])[self.order], lower=True)
 
     def times(self, x: Array) -> Array:
         """W x for x of shape (N, L)."""
@@ -236,6 +259,6 @@ class DensePredictor(Predictor):
         half = self.root.half(jnp.swapaxes(cross, 1, 2))
         return jnp.einsum("lsn,nl->sl", cross, self.weights), block_diag_of(prior) - self.root.gram(half)
 
-    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        half = self.root.half(cross.T[None])[:, 0]
-        return cross @ self.weights[:, 0], prior - half.T @ (self.root.signs[:, None] * half)
+    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+        half = self.root.half_of(cross.T, latent)
+        return cross @ self.weights[:, latent], prior - half.T @ (self.root.signs[:, None] * half)

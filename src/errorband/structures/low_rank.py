@@ -5,6 +5,8 @@ between. With several latent functions they are made one pair of latents after t
 no array of L times N·M numbers is made, and what is compiled grows little with L.
 """
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -81,6 +83,28 @@ class LowRank(Structure):
     def matvec(self, x: Array) -> Array:
         return self.diag.T * x + _basis_times(self.basis, _basis_adjoint(self.basis, x))
 
+    def repeated(self, n_latents: int) -> "LowRank":
+        self._check_one_latent()
+        return LowRank(self.diag, self.basis, shared_by=n_latents)
+
+    @classmethod
+    def stacked(cls, structures: "Sequence[LowRank]") -> "LowRank":
+        for structure in structures:
+            structure._check_one_latent()
+        diag = jnp.concatenate([structure.diag for structure in structures])
+        return LowRank(diag, concatenate_bases([structure.basis for structure in structures]))
+
+    def latent(self, l: int) -> "LowRank":
+        if self.shared_by > 1:
+            return LowRank(self.diag, self.basis)
+        return LowRank(self.diag[l][None], self.basis[l][None])
+
+    def summed(self) -> "LowRank":
+        """The adjoint of a shared basis is the sum over the latents already, so this only drops ``shared_by``."""
+        if self.shared_by > 1:
+            return LowRank(self.diag, self.basis)
+        return LowRank(jnp.sum(self.diag, axis=0, keepdims=True), jnp.sum(self.basis, axis=0, keepdims=True))
+
     def part(self, piece: Piece) -> "LowRank":
         """Some of the rows, zero where an earlier piece has them."""
         return jax.tree.map(lambda array: piece.once(array, axis=1), self)
@@ -106,6 +130,13 @@ class LowRank(Structure):
             log_det=log_det,
             proper=jnp.isfinite(log_det),
         )
+
+
+def concatenate_bases(bases: Sequence[Array]) -> Array:
+    """Bases (1, ..., M_l) of L latents as one array (L, ..., max M_l); the narrower ones get zero columns."""
+    M = max(basis.shape[-1] for basis in bases)
+    pad = lambda basis: [(0, 0)] * (basis.ndim - 1) + [(0, M - basis.shape[-1])]  # noqa: E731
+    return jnp.concatenate([jnp.pad(basis, pad(basis)) for basis in bases])
 
 
 def _basis_times(basis: Array, w: Array) -> Array:
@@ -336,6 +367,7 @@ class LowRankPredictor(Predictor):
         unexplained = prior - jnp.sum(cross**2, axis=2).T
         return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.inverse, cross)
 
-    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        half = self.inverse @ cross.T
-        return cross @ self.gamma[0], prior - cross @ cross.T + half.T @ half
+    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+        # With the columns of C⁻¹ that belong to this latent, halfᵀhalf = Φ* Cov(w) Φ*ᵀ.
+        half = self.inverse.reshape(-1, *self.gamma.shape)[:, latent] @ cross.T
+        return cross @ self.gamma[latent], prior - cross @ cross.T + half.T @ half

@@ -6,6 +6,7 @@ after the other (``lax.scan``, ``lax.map``), so that a block without negative si
 factorisation, and only one block's workspace is there at a time.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from jax.scipy.linalg import cho_solve
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.dense import Dense, DenseConditioned
-from errorband.structures.low_rank import LowRankPredictor, triangular_inverse
+from errorband.structures.low_rank import LowRankPredictor, concatenate_bases, triangular_inverse
 from errorband.structures.sites import (
     Sites,
     block_matmul,
@@ -96,6 +97,27 @@ class LowRankBlocks(Structure):
     def matvec(self, x: Array) -> Array:
         x = self.to_places(x)
         return self.to_rows(self.at_places(x, jnp.einsum("kil,lkim->lm", x, self.basis)))
+
+    def repeated(self, n_latents: int) -> "LowRankBlocks":
+        self._check_one_latent()
+        rest, basis = (jnp.broadcast_to(a, (n_latents, *a.shape[1:])) for a in (self.rest, self.basis))
+        return LowRankBlocks(rest, basis, self.place, self.local)
+
+    @classmethod
+    def stacked(cls, structures: "Sequence[LowRankBlocks]") -> "LowRankBlocks":
+        """All must have the same blocks: ``place`` and ``local`` are those of the first."""
+        for structure in structures:
+            structure._check_one_latent()
+        rest = jnp.concatenate([structure.rest for structure in structures])
+        basis = concatenate_bases([structure.basis for structure in structures])
+        return LowRankBlocks(rest, basis, structures[0].place, structures[0].local)
+
+    def latent(self, l: int) -> "LowRankBlocks":
+        return LowRankBlocks(self.rest[l][None], self.basis[l][None], self.place, self.local)
+
+    def summed(self) -> "LowRankBlocks":
+        rest, basis = (jnp.sum(a, axis=0, keepdims=True) for a in (self.rest, self.basis))
+        return LowRankBlocks(rest, basis, self.place, self.local)
 
     def at_places(self, g: Array, gamma: Array) -> Array:
         """Λg + Φγ for g (blocks, B, L) and γ (L, M): (blocks, B, L)."""

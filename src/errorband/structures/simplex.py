@@ -59,15 +59,23 @@ class Factors(eqx.Module):
         """Covariance k** − kᵀWk between the classes, (S, C, C), for columns k of shape (C, N, S), a set per class."""
 
         def one_class(inputs):
-            chol, r, k = inputs
-            half = solve_triangular(chol, r[:, None] * k, lower=True)
-            back = r[:, None] * solve_triangular(chol, half, lower=True, trans="T")  # E_c k
-            across = solve_triangular(self.inner_chol, self.inner_scale[:, None] * back, lower=True)
+            half, across = self._halves(*inputs)
             return jnp.sum(half * half, axis=0), across
 
         own, across = jax.lax.map(one_class, (self.chol, self.root, columns))
         between = jax.lax.map(lambda a: jnp.sum(a[None] * across, axis=1), across)  # (C, C, S)
         return block_diag_of(prior - own.T) + jnp.moveaxis(between, 2, 0)
+
+    def joint(self, columns: Array, prior: Array, latent: int) -> Array:
+        """Covariance K** − kᵀWk of one class between S new inputs, (S, S), for its columns k of shape (N, S)."""
+        half, across = self._halves(self.chol[latent], self.root[latent], columns)
+        return prior - half.T @ half + across.T @ across
+
+    def _halves(self, chol: Array, root: Array, columns: Array) -> tuple[Array, Array]:
+        """For columns k of class c, H = L_c⁻¹D_c½k and J such that kᵀE_ck = HᵀH and kᵀE_c(Σ_c E_c)⁻¹E_ck = JᵀJ."""
+        half = solve_triangular(chol, root[:, None] * columns, lower=True)
+        back = root[:, None] * solve_triangular(chol, half, lower=True, trans="T")  # E_c k
+        return half, solve_triangular(self.inner_chol, self.inner_scale[:, None] * back, lower=True)
 
     def blocks(self) -> Array:
         """The diagonal blocks of W, (C, N, N)."""
@@ -142,8 +150,8 @@ class SimplexPredictor(Predictor):
         mean = jnp.einsum("csn,nc->sc", cross, self.weights)
         return mean, self.factors.covariance(jnp.swapaxes(cross, 1, 2), prior)
 
-    def joint(self, cross: Array, prior: Array) -> tuple[Array, Array]:
-        raise NotImplementedError("The joint covariance at several inputs is for models with one latent function.")
+    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+        return cross @ self.weights[:, latent], self.factors.joint(cross.T, prior, latent)
 
 
 def _solve(structure: Structure, factors: Factors, shift: Array) -> Array:

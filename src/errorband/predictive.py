@@ -1,7 +1,7 @@
 """Predictive distributions: what ``predictive(X)`` returns. Plain NumPy.
 
-Each class is one way of knowing a distribution: as a normal, as a mixture of normals, as probabilities of a few
-values. Those known by a likelihood's conditionals, or by the density only, are in
+One class for each representation of a distribution: normal, mixture of normals, probabilities of a few values, mixture
+of other distributions. Those computed from the conditional distributions or the density of a likelihood are in
 :mod:`errorband.likelihoods.numerical`.
 """
 
@@ -192,8 +192,6 @@ class GaussianMixturePredictive(QuantilesFromCdf):
     array([[0.   , 6.745]])
     """
 
-    log_density_of: Callable[[np.ndarray], np.ndarray] | None = None  # a better one than the mixture's own, if known
-
     def __init__(self, weights: Any, means: Any, stds: Any):
         self.weights, self.means, self.stds = np.broadcast_arrays(
             *(np.asarray(a, float) for a in (weights, means, stds))
@@ -206,8 +204,6 @@ class GaussianMixturePredictive(QuantilesFromCdf):
         return np.sum(self.weights * ndtr(self._z(y)), axis=1)
 
     def log_density(self, y):
-        if self.log_density_of is not None:
-            return self.log_density_of(self._targets(y))
         terms = -0.5 * self._z(y) ** 2 - np.log(self.stds) - 0.5 * np.log(2 * np.pi)
         return logsumexp(terms, b=self.weights, axis=1)
 
@@ -257,7 +253,101 @@ class CategoricalPredictive(Predictive):
         return self.values[below.sum(axis=2)]
 
 
+class MixturePredictive(QuantilesFromCdf):
+    """Mixture Σ_k w_k p_k of predictive distributions at the same inputs, such as those of several models or samples.
+
+    Parameters
+    ----------
+    weights : array (K,)
+        Positive or zero; normalised to sum to one.
+    members : sequence of K Predictive
+        All with the same number of inputs.
+
+    Notes
+    -----
+    Mean and variance follow from the laws of total expectation and variance; cdf and density are weighted sums of those
+    of the members. If all members are discrete with the same values (:class:`CategoricalPredictive`), the mixture has
+    ``probabilities`` and ``values`` too.
+
+    Examples
+    --------
+    >>> p = MixturePredictive([0.5, 0.5], [GaussianPredictive([-1.0], [0.1]), GaussianPredictive([1.0], [0.1])])
+    >>> p.mean, p.std.round(3), p.quantile([0.25, 0.75]).round(3)
+    (array([0.]), array([1.005]), array([[-1.,  1.]]))
+    """
+
+    def __init__(self, weights: Any, members: Sequence[Predictive]):
+        self.weights, self.members = np.asarray(weights, dtype=np.float64), tuple(members)
+        total = self.weights.sum()
+        if self.weights.shape != (len(self.members),) or np.any(self.weights < 0) or not 0 < total < np.inf:
+            raise ValueError(
+                f"A mixture of {len(self.members)} distributions needs as many weights, none negative and not all "
+                f"zero; got {weights!r}."
+            )
+        if len({len(member) for member in self.members}) > 1:
+            raise ValueError(f"Members predict at {[len(m) for m in self.members]} inputs; give all the same inputs.")
+        self.weights = self.weights / total
+        means, stds = (np.stack([getattr(m, name) for m in self.members]) for name in ("mean", "std"))
+        self.mean = self.weights @ means
+        self.std = np.sqrt(self.weights @ (stds**2 + (means - self.mean) ** 2))
+        supports = {_support(member) for member in self.members}
+        self.support = supports.pop() if len(supports) == 1 else "real"
+        self.upper = max(getattr(member, "upper", np.inf) for member in self.members)
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values that a discrete target can take, (C,), if all members are categorical."""
+        values = self._categorical[0].values
+        if not all(np.array_equal(member.values, values) for member in self._categorical[1:]):
+            raise AttributeError("The members of this mixture are probabilities of different values.")
+        return values
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Weighted average of the members' probabilities, (n, C), if all members are categorical."""
+        return np.tensordot(self.weights, np.stack([member.probabilities for member in self._categorical]), axes=1)
+
+    @property
+    def _categorical(self) -> "tuple[CategoricalPredictive, ...]":
+        found = tuple(member for member in self.members if isinstance(member, CategoricalPredictive))
+        if len(found) < len(self.members):
+            raise AttributeError("Only a mixture of categorical distributions has probabilities and values.")
+        return found
+
+    def cdf(self, y):
+        return self.weights @ np.stack([member.cdf(y) for member in self.members])
+
+    def log_density(self, y):
+        terms = np.stack([member.log_density(y) for member in self.members])
+        return logsumexp(terms, b=self.weights[:, None], axis=0)
+
+    def quantile(self, q):
+        if self.support == "categorical":
+            return CategoricalPredictive(self.probabilities, self.values).quantile(q)
+        return super().quantile(q)
+
+    def sample(self, n_samples=1, random_state=None):
+        rng = np.random.default_rng(random_state)
+        which = rng.choice(len(self.members), p=self.weights, size=(n_samples, len(self)))
+        draws = np.empty(which.shape)
+        for k, member in enumerate(self.members):
+            if np.any(chosen := which == k):
+                draws[chosen] = member.sample(n_samples, rng)[chosen]
+        return draws
+
+    def rescaled(self, scale, shift):
+        if (scale, shift) == (1.0, 0.0):
+            return self
+        return MixturePredictive(self.weights, [member.rescaled(scale, shift) for member in self.members])
+
+
 # ------------------------------------------------------------------------------------------------------------ helpers
+def _support(predictive: Predictive) -> str:
+    if isinstance(predictive, CategoricalPredictive):
+        return "categorical"
+    return getattr(predictive, "support", "real")
+
+
 def _expit(t: Any) -> np.ndarray:
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-np.asarray(t, float)))

@@ -387,6 +387,39 @@ def test_a_latent_value_known_exactly(example):
     assert np.isfinite(p.quantile([0.1, 0.9])).all()
 
 
+@every_example
+def test_a_predictive_distribution_can_be_pickled(example):
+    p = example.likelihood.predictive(np.full((2, example.L), 0.3), 0.1 * np.ones((2, 1, 1)) * np.eye(example.L))
+    again = pickle.loads(pickle.dumps(p))
+    assert_allclose(again.log_density(example.y[1]), p.log_density(example.y[1]))
+
+
+@every_example
+def test_latents_have_names_kinds_and_variances(example):
+    likelihood = example.likelihood
+    assert len(likelihood.latent_names) == len(set(likelihood.latent_names)) == example.L
+    assert len(likelihood.latent_kinds) == example.L
+    assert likelihood.latent_variance(0, 7.0) == (7.0 if likelihood.location_scale else 1.0)
+    for l in range(example.L):
+        assert 0.0 < likelihood.latent_variance(l, 7.0) <= 7.0
+
+
+def test_names_and_kinds_of_latents():
+    assert Gaussian().latent_names == Gaussian().latent_kinds == ("f",)
+    noise = HeteroscedasticGaussian()
+    assert noise.latent_names == noise.latent_kinds == ("mean", "log_noise")
+    assert [noise.latent_variance(l, 7.0) for l in (0, 1)] == [7.0, 0.25]
+    assert Softmax(3).latent_names == ("class_0", "class_1", "class_2")
+    assert Softmax(3).latent_kinds == ("class", "class", "class")
+
+
+@pytest.mark.parametrize("cls", LIKELIHOODS.values())
+def test_declarations_are_true(cls):
+    assert cls.classes == issubclass(cls, ClassLikelihood)
+    assert cls.conjugate == (cls is Gaussian)
+    assert cls.closed_conditionals == (cls.conditional_cdf is not Likelihood.conditional_cdf)
+
+
 @pytest.mark.parametrize("example", [p for p in ALL if isinstance(p.values[0].likelihood, ClassLikelihood)])
 def test_class_probabilities(example):
     likelihood = example.likelihood

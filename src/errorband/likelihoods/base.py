@@ -5,6 +5,7 @@ inference rules and predictions work with that alone; what has a closed form may
 """
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -32,7 +33,14 @@ class Likelihood(Printable):
     smooth : bool
         Whether gradient and curvature of log p(y | f) say how the term acts, as Laplace's approximation assumes.
     simplex : bool
-        Whether −∇² log p(y | f) = diag(d) − ddᵀ/Σd for a vector d = ``share(f)`` of numbers that are not negative.
+        Whether −∇² log p(y | f) = diag(d) − ddᵀ/Σd for a vector d = ``share(f)`` with d ≥ 0.
+    conjugate : bool
+        Whether p(y | f) is Gaussian in f, so that the posterior is Gaussian and inference exact.
+    classes : bool
+        Whether targets are class labels (a :class:`ClassLikelihood`).
+    closed_conditionals : bool
+        Whether ``conditional_mean``, ``_variance``, ``_cdf`` and ``_sample`` are overridden by closed forms. If so, and
+        if L = 1, predictions average these over f instead of tabulating the density of y.
     location_scale : bool
         Whether y may be standardised: p(y | f) depends on y − f and a scale only.
     support : {"real", "positive", "unit", "count"}
@@ -45,6 +53,9 @@ class Likelihood(Printable):
     log_concave: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     simplex: ClassVar[bool] = False
+    conjugate: ClassVar[bool] = False
+    classes: ClassVar[bool] = False
+    closed_conditionals: ClassVar[bool] = False
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
     upper: ClassVar[float] = np.inf
@@ -57,6 +68,23 @@ class Likelihood(Printable):
     def defaults(self, y: np.ndarray) -> dict[str, Any]:
         """Starting values, from the targets, of the hyperparameters left at None."""
         raise NotImplementedError(f"{type(self).__name__} has hyperparameters but no defaults for them.")
+
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        """Names of the L latent functions."""
+        return ("f",) if self.n_latents == 1 else tuple(f"f_{l}" for l in range(self.n_latents))
+
+    @property
+    def latent_kinds(self) -> tuple[str, ...]:
+        """Kind of each latent function: those of one kind share one prior. By default the kinds are the names."""
+        return self.latent_names
+
+    def latent_variance(self, l: int, y_variance: float) -> float:
+        """Starting value for the prior variance of latent function l, given the variance of the targets.
+
+        ``y_variance`` for a latent in the units of the targets, 1 for others.
+        """
+        return y_variance if self.location_scale else 1.0
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError for targets the likelihood cannot have produced."""
@@ -118,15 +146,15 @@ class Likelihood(Printable):
     def predictive(self, mean: np.ndarray, cov: np.ndarray) -> Predictive:
         """Distribution of new targets, given mean (n, L) and covariance (n, L, L) of their latent values."""
         mean, cov = floored(mean, cov)
-        own = type(self).conditional_cdf is not Likelihood.conditional_cdf
-        if own and self.n_latents == 1:
+        if self.closed_conditionals and self.n_latents == 1:
             return ConditionalPredictive(self, mean[:, 0], cov[:, 0, 0])
-
-        def log_density(y):  # (n, G) targets
-            n, G = y.shape
-            return self.log_density(y.ravel(), np.repeat(mean, G, axis=0), np.repeat(cov, G, axis=0)).reshape(n, G)
-
+        log_density = functools.partial(self._log_density_table, mean, cov)  # unlike a closure, it can be pickled
         return TabulatedPredictive(log_density, *self._where_to_look(mean, np.sqrt(cov[:, 0, 0])), self.support)
+
+    def _log_density_table(self, mean: np.ndarray, cov: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Log predictive density of G targets at each of n inputs: (n, G) → (n, G)."""
+        n, G = y.shape
+        return self.log_density(y.ravel(), np.repeat(mean, G, axis=0), np.repeat(cov, G, axis=0)).reshape(n, G)
 
     def log_density(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         """Log predictive density of targets (n,): :meth:`log_tilted` row by row, on the host."""
@@ -188,6 +216,7 @@ class Likelihood(Printable):
 class AdditiveNoise(Likelihood):
     """y = f + ε with ε of a fixed distribution: a subclass gives that distribution's variance, cdf and draws."""
 
+    closed_conditionals: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True
 
     def noise_moment(self) -> float:
@@ -225,6 +254,8 @@ class AdditiveNoise(Likelihood):
 
 class ClassLikelihood(Likelihood):
     """A likelihood of class labels."""
+
+    classes: ClassVar[bool] = True
 
     @property
     def class_values(self) -> np.ndarray:

@@ -29,6 +29,7 @@ class Beta(Likelihood):
     """
 
     precision: Any = hyperparameter(POSITIVE, ndim=0)
+    closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "unit"
 
     def log_prob(self, y, f):

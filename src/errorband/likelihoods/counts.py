@@ -36,6 +36,7 @@ class Poisson(Likelihood):
     """
 
     log_concave: ClassVar[bool] = True
+    closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "count"
 
     def log_prob(self, y, f):
@@ -85,6 +86,7 @@ class NegativeBinomial(Likelihood):
 
     dispersion: Any = hyperparameter(POSITIVE, ndim=0)
     log_concave: ClassVar[bool] = True
+    closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "count"
 
     def log_prob(self, y, f):
@@ -136,6 +138,7 @@ class Binomial(Likelihood):
 
     n_trials: int = eqx.field(static=True)
     log_concave: ClassVar[bool] = True
+    closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "count"
 
     def __check_init__(self):

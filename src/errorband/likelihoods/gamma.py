@@ -31,6 +31,7 @@ class Gamma(Likelihood):
 
     shape: Any = hyperparameter(POSITIVE, ndim=0)
     log_concave: ClassVar[bool] = True
+    closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "positive"
 
     def log_prob(self, y, f):

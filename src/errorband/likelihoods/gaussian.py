@@ -35,6 +35,7 @@ class Gaussian(Likelihood):
 
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
     min_noise_variance: float = eqx.field(default=0.0, static=True)
+    conjugate: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True
 

@@ -39,7 +39,16 @@ class HeteroscedasticGaussian(Likelihood):
 
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
     n_latents: ClassVar[int] = 2
+    closed_conditionals: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True
+
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        return "mean", "log_noise"
+
+    def latent_variance(self, l, y_variance):
+        """The log noise has no units and varies less than the mean: 0.25 is a standard deviation of a factor 1.6."""
+        return y_variance if self.latent_names[l] == "mean" else 0.25
 
     def log_prob(self, y, f):
         log_variance = f[1] + jnp.log(self.noise_variance)
@@ -72,15 +81,13 @@ class HeteroscedasticGaussian(Likelihood):
         return {"noise_variance": 0.25 * (float(np.var(y)) or 1.0)}
 
     def predictive(self, mean, cov):
-        """A mixture of normals, one for each node of the log variance."""
+        """A mixture of normals, one for each quadrature node of the log variance."""
         nodes, log_weights = gauss_hermite(64)
         s = np.sqrt(np.maximum(cov[:, 1, 1], 1e-20))[:, None]
         means = mean[:, :1] + cov[:, :1, 1] / s * nodes[:, 0]
         rest = np.maximum(cov[:, :1, 0] - (cov[:, :1, 1] / s) ** 2, 0.0)
         variances = rest + self.conditional_variance(np.stack([means, mean[:, 1:] + s * nodes[:, 0]], axis=-1))
-        mixture = GaussianMixturePredictive(np.exp(log_weights), means, np.sqrt(variances))
-        mixture.log_density_of = lambda y: self.log_density(y, mean, cov)  # far out the mixture has too few nodes
-        return mixture
+        return HeteroscedasticPredictive(self, mean, cov, np.exp(log_weights), means, np.sqrt(variances))
 
     def conditional_mean(self, f):
         return np.asarray(f, float)[..., 0]
@@ -94,3 +101,14 @@ class HeteroscedasticGaussian(Likelihood):
     def conditional_sample(self, f, rng):
         mean = self.conditional_mean(f)
         return mean + np.sqrt(self.conditional_variance(f)) * rng.standard_normal(mean.shape)
+
+
+class HeteroscedasticPredictive(GaussianMixturePredictive):
+    """The mixture of normals, with a log density from adaptive quadrature: far out the mixture has too few nodes."""
+
+    def __init__(self, likelihood: HeteroscedasticGaussian, mean: Any, cov: Any, weights: Any, means: Any, stds: Any):
+        super().__init__(weights, means, stds)
+        self.likelihood, self.latent_mean, self.latent_cov = likelihood, mean, cov
+
+    def log_density(self, y):
+        return self.likelihood.log_density(self._targets(y), self.latent_mean, self.latent_cov)

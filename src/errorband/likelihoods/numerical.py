@@ -96,7 +96,8 @@ class TabulatedPredictive(QuantilesFromCdf):
             raise ValueError(
                 f"The probabilities of 0 … {probability.shape[1] - 1} should sum to one; they sum to "
                 f"{total.min():.3g} … {total.max():.3g}. Check log_prob, or write conditional_mean, "
-                "conditional_variance, conditional_cdf and conditional_sample, which work for counts of any size."
+                "conditional_variance, conditional_cdf and conditional_sample, which work for counts of any size, "
+                "and declare closed_conditionals = True."
             )
         self._table = CategoricalPredictive(probability / total, np.arange(probability.shape[1]))
         self.mean, self.std = self._table.mean, self._table.std

@@ -10,6 +10,7 @@ from errorband.predictive import (
     CategoricalPredictive,
     GaussianMixturePredictive,
     GaussianPredictive,
+    MixturePredictive,
     RescaledPredictive,
 )
 
@@ -74,6 +75,76 @@ def test_categorical():
     assert_allclose(np.exp(p.log_density([1, 1])), [0.5, 0.0])
     draws = p.sample(20000, random_state=0)
     assert_allclose([np.mean(draws[:, 0] == c) for c in range(3)], [0.2, 0.5, 0.3], atol=0.02)
+
+
+def test_mixture_of_distributions():
+    parts = mixture()
+    members = [GaussianPredictive(m, s) for m, s in zip(parts.means.T, parts.stds.T, strict=True)]
+    weights = np.array([0.7, 0.3])
+    p = MixturePredictive(2 * weights, [*members])
+    same = GaussianMixturePredictive(weights, parts.means, parts.stds)
+    check_distribution(p)
+    y = np.array([0.5, -99.0])
+    for name in ("mean", "std"):
+        assert_allclose(getattr(p, name), getattr(same, name))
+    assert_allclose(p.cdf(y), same.cdf(y))
+    assert_allclose(p.log_density(y), same.log_density(y))
+    assert_allclose(p.quantile(LEVELS), same.quantile(LEVELS), rtol=1e-8)
+    rescaled = p.rescaled(2.0, 1.0)
+    check_distribution(rescaled)
+    assert_allclose(rescaled.quantile(0.7), 2 * p.quantile(0.7) + 1)
+    assert_allclose(rescaled.std, 2 * p.std)
+    assert p.rescaled(1.0, 0.0) is p
+
+
+def test_mixture_of_distant_narrow_peaks():
+    p = MixturePredictive([0.5, 0.5], [GaussianPredictive([-1e6], [1e-3]), GaussianPredictive([1e6], [1e-3])])
+    assert_allclose(p.quantile([0.25, 0.75]), [[-1e6, 1e6]], rtol=1e-9)
+
+
+def test_mixture_of_counts():
+    rates = np.array([[0.5, 30.0], [4.0, 90.0]])
+    tables = [
+        TabulatedPredictive(lambda y, r=r: stats.poisson.logpmf(y, r[:, None]), np.zeros(2), np.ones(2), "count")
+        for r in rates
+    ]
+    p = MixturePredictive([0.25, 0.75], tables)
+    weights = np.array([0.25, 0.75])
+    assert_allclose(p.mean, weights @ rates)
+    assert_allclose(p.variance, weights @ (rates + rates**2) - p.mean**2)
+    assert_allclose(p.cdf(3.0), weights @ stats.poisson.cdf(3, rates))
+    for level in (0.01, 0.3, 0.9, 0.999):
+        found = p.quantile(level)
+        assert (p.cdf(found) >= level).all()
+        assert (p.cdf(found - 1) < level).all()
+    assert_allclose(p.sample(20000, random_state=0).mean(0), p.mean, rtol=0.05)
+
+
+def test_mixture_of_probabilities():
+    first, second = (CategoricalPredictive([row, row[::-1]], [0, 1, 2]) for row in ([0.2, 0.5, 0.3], [1.0, 0.0, 0.0]))
+    p = MixturePredictive([1.0, 3.0], [first, second])
+    assert_allclose(p.probabilities, [[0.8, 0.125, 0.075], [0.075, 0.125, 0.8]])
+    assert_allclose(p.values, [0, 1, 2])
+    same = CategoricalPredictive(p.probabilities, p.values)
+    assert_allclose(p.quantile([0.1, 0.85]), same.quantile([0.1, 0.85]))
+    assert_allclose(p.std, same.std)
+    assert_allclose(p.cdf(1.0), same.cdf(1.0))
+    assert_allclose(p.log_density(1.0), same.log_density(1.0))
+    assert_allclose(p.sample(20000, random_state=0).mean(0), p.mean, atol=0.02)
+    with pytest.raises(AttributeError, match="Only a mixture of categorical"):
+        _ = MixturePredictive([1.0], [GaussianPredictive([0.0], [1.0])]).probabilities
+    with pytest.raises(AttributeError, match="different values"):
+        _ = MixturePredictive([0.5, 0.5], [first, CategoricalPredictive(first.probabilities, [0, 1, 3])]).values
+
+
+def test_wrong_mixtures():
+    member = GaussianPredictive([0.0], [1.0])
+    for weights in ([1.0], [-1.0, 2.0], [0.0, 0.0], [np.inf, 1.0]):
+        with pytest.raises(ValueError, match="needs as many weights"):
+            MixturePredictive(weights, [member, member])
+    with pytest.raises(ValueError, match=r"\[1, 2\] inputs"):
+        MixturePredictive([0.5, 0.5], [member, GaussianPredictive([0.0, 1.0], [1.0, 1.0])])
+    assert MixturePredictive([1.0, 0.0], [member, member]).members == (member,)
 
 
 @pytest.mark.parametrize(

@@ -138,20 +138,25 @@ class QuantilesFromCdf(Predictive):
         """Where to look first, and how far from there, as targets."""
         return self.mean, self.std
 
-    def _real_quantile(self, q: float) -> np.ndarray:
-        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly straight, in coordinates without bounds."""
-        forward, inverse = TRANSFORMS[self.support]
+    def _bracket(self, q: float, excess: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Unbounded coordinates below and above quantile q, at which ``excess`` is zero."""
+        _, inverse = TRANSFORMS[self.support]
         centre, size = self._start()
         t = inverse(centre)
         step = size if self.support == "real" else np.ones_like(t)
+        return _step_out(excess, t, -step), _step_out(excess, t, step)
+
+    def _real_quantile(self, q: float) -> np.ndarray:
+        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly straight, in coordinates without bounds."""
+        forward, _ = TRANSFORMS[self.support]
         goal = ndtri(q)
 
         def excess(t):
             return ndtri(np.clip(self.cdf(forward(t)), 1e-300, 1 - 1e-16)) - goal
 
-        low, f_low = _step_out(excess, t, -step)
-        high, f_high = _step_out(excess, t, step)
-        last = np.zeros_like(t)
+        low, high = self._bracket(q, excess)
+        f_low, f_high = excess(low), excess(high)
+        t, last = low, np.zeros_like(low)
         for i in range(80):
             with np.errstate(invalid="ignore", divide="ignore"):
                 secant = low - f_low * (high - low) / (f_high - f_low)
@@ -259,7 +264,7 @@ class MixturePredictive(QuantilesFromCdf):
     Parameters
     ----------
     weights : array (K,)
-        Positive or zero; normalised to sum to one.
+        Positive or zero; normalised to sum to one. Members of weight zero are left out.
     members : sequence of K Predictive
         All with the same number of inputs.
 
@@ -277,16 +282,16 @@ class MixturePredictive(QuantilesFromCdf):
     """
 
     def __init__(self, weights: Any, members: Sequence[Predictive]):
-        self.weights, self.members = np.asarray(weights, dtype=np.float64), tuple(members)
-        total = self.weights.sum()
-        if self.weights.shape != (len(self.members),) or np.any(self.weights < 0) or not 0 < total < np.inf:
+        w = np.asarray(weights, dtype=np.float64)
+        if w.shape != (len(members),) or np.any(w < 0) or not 0 < w.sum() < np.inf:
             raise ValueError(
-                f"A mixture of {len(self.members)} distributions needs as many weights, none negative and not all "
-                f"zero; got {weights!r}."
+                f"A mixture of {len(members)} distributions needs as many weights, none negative and not all zero; "
+                f"got {weights!r}."
             )
-        if len({len(member) for member in self.members}) > 1:
-            raise ValueError(f"Members predict at {[len(m) for m in self.members]} inputs; give all the same inputs.")
-        self.weights = self.weights / total
+        if len({len(member) for member in members}) > 1:
+            raise ValueError(f"Members predict at {[len(m) for m in members]} inputs; give all the same inputs.")
+        self.weights = w[w > 0] / w.sum()
+        self.members = tuple(member for member, weight in zip(members, w, strict=True) if weight > 0)
         means, stds = (np.stack([getattr(m, name) for m in self.members]) for name in ("mean", "std"))
         self.mean = self.weights @ means
         self.std = np.sqrt(self.weights @ (stds**2 + (means - self.mean) ** 2))
@@ -325,6 +330,12 @@ class MixturePredictive(QuantilesFromCdf):
         if self.support == "categorical":
             return CategoricalPredictive(self.probabilities, self.values).quantile(q)
         return super().quantile(q)
+
+    def _bracket(self, q, excess):
+        """A quantile of a mixture lies between the least and the greatest of its members' quantiles."""
+        _, inverse = TRANSFORMS[self.support]
+        found = np.stack([member.quantile(q) for member in self.members])
+        return inverse(found.min(axis=0)), inverse(found.max(axis=0))
 
     def sample(self, n_samples=1, random_state=None):
         rng = np.random.default_rng(random_state)
@@ -380,7 +391,7 @@ TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: np.ndarray) -> Any:
+def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: np.ndarray) -> np.ndarray:
     """Go from t in the direction of the step, ever faster, until the function has the sign of the step."""
     sign = np.sign(step)
     t = t + step
@@ -392,7 +403,7 @@ def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step:
         step = 2 * step
         t = np.where(short, t + step, t)
         value = function(t)
-    return t, value
+    return t
 
 
 def check_probabilities(q: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from errorband.kernels.stationary import (
     Laplacian,
     Matern,
     PoweredExponential,
+    Radial,
     RationalQuadratic,
     SquaredExponential,
     Stationary,
@@ -43,4 +44,4 @@ KERNELS: dict[str, type[Kernel]] = {
     )
 }
 
-__all__ = [*KERNELS, "KERNELS", "Kernel", "Stationary", "heat"]
+__all__ = [*KERNELS, "KERNELS", "Kernel", "Radial", "Stationary", "heat"]

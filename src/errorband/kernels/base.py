@@ -1,6 +1,6 @@
 """The kernel contract, and sums, products and scalings of kernels.
 
-A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Stationary`) that declares
+A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Radial`) that declares
 its hyperparameters and writes ``evaluate``: the covariance of two arrays of inputs, as maths.
 """
 

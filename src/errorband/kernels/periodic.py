@@ -7,11 +7,11 @@ import numpy as np
 from scipy.special import ive
 
 from errorband.kernels.base import half_range, squared_distance
-from errorband.kernels.stationary import Stationary
+from errorband.kernels.stationary import Radial
 from errorband.parameters import POSITIVE, hyperparameter, plain
 
 
-class Periodic(Stationary):
+class Periodic(Radial):
     """k = variance · exp(−2 Σ_d sin²(π(x_d − z_d)/p_d)/ℓ_d²): functions that repeat exactly (MacKay 1998).
 
     It is the squared exponential on the circle: φ(x) = (cos 2πx/p, sin 2πx/p) has ‖φ(x) − φ(z)‖² = 4 sin²(π(x − z)/p).

@@ -51,9 +51,6 @@ class BSpline(Stationary):
         centre = sum(c * max(half - k, 0.0) ** p for k, c in enumerate(terms))
         return value / centre
 
-    def profile(self, r2):
-        raise NotImplementedError("BSpline is a product over inputs, not a function of the distance.")
-
     def standard_spectrum(self, rng, n, n_features):
         # Density ∝ (sin(ω/2)/(ω/2))^(p+1) per input: rejection from the envelope min(1, |2/ω|^(p+1)).
         power, wanted, draws = self.degree + 1, n * n_features, np.zeros(0)

@@ -1,4 +1,4 @@
-"""Kernels of the scaled distance r² = Σ (x_d − z_d)²/ℓ_d²."""
+"""Stationary kernels: functions of x − z, most of them of the scaled distance r² = Σ (x_d − z_d)²/ℓ_d²."""
 
 import abc
 from typing import Any
@@ -14,7 +14,9 @@ from errorband.parameters import POSITIVE, Interval, hyperparameter, plain
 
 
 class Stationary(Kernel):
-    """variance · profile(r²), with one length-scale per input (ARD) or one for all.
+    """A kernel of the difference x − z, scaled by one length-scale per input (ARD) or one for all.
+
+    A subclass writes ``evaluate`` for a correlation of its own, or derives from :class:`Radial` and writes ``profile``.
 
     Parameters
     ----------
@@ -25,30 +27,19 @@ class Stationary(Kernel):
     ard : bool
         With ``lengthscale=None``: one length-scale per input (default) or a single one.
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
     """
 
     lengthscale: Any = hyperparameter(POSITIVE, ndim=1)
     variance: Any = hyperparameter(POSITIVE, ndim=0)
     ard: bool = eqx.field(default=True, static=True, kw_only=True)
 
-    @abc.abstractmethod
-    def profile(self, r2: Any) -> Any:
-        """Correlation at squared scaled distance r²; 1 at zero."""
-
     def standard_spectrum(self, rng: np.random.Generator, n: int, n_features: int) -> np.ndarray:
         """Draws (n, D) of ω from the spectral density at unit length-scale: correlation(τ) = E cos(ωᵀτ)."""
         raise NotImplementedError(f"{type(self).__name__} has no sampler of its spectral density.")
 
-    def evaluate(self, X, Z):
-        return self.variance * self.profile(self.scaled_distance(X, Z))
-
     def evaluate_diag(self, X):
         return jnp.broadcast_to(self.variance, X.shape[:1])
-
-    def scaled_distance(self, X: Any, Z: Any) -> Any:
-        """r² for all pairs."""
-        return squared_distance(X / self.lengthscale, Z / self.lengthscale)
 
     def defaults(self, X, y_variance):
         scales = half_range(X)
@@ -71,7 +62,28 @@ class Stationary(Kernel):
         return self.standard_spectrum(rng, n, n_features) / (1.0 if scale is None else np.asarray(scale))
 
 
-class SquaredExponential(Stationary):
+class Radial(Stationary):
+    """variance · profile(r²), a function of the scaled distance r² = Σ (x_d − z_d)²/ℓ_d² only.
+
+    Parameters
+    ----------
+    lengthscale, variance, ard, active_dims
+        As in :class:`Stationary`.
+    """
+
+    @abc.abstractmethod
+    def profile(self, r2: Any) -> Any:
+        """Correlation at squared scaled distance r² (any shape); 1 at zero."""
+
+    def evaluate(self, X, Z):
+        return self.variance * self.profile(self.scaled_distance(X, Z))
+
+    def scaled_distance(self, X: Any, Z: Any) -> Any:
+        """r² for all pairs of rows: (N, D), (M, D) → (N, M)."""
+        return squared_distance(X / self.lengthscale, Z / self.lengthscale)
+
+
+class SquaredExponential(Radial):
     """k = variance · exp(−½ r²): infinitely smooth functions (Rasmussen & Williams 2006, §4.2).
 
     Continuous diffusion on R^D from a point source is this kernel, see :func:`heat`.
@@ -95,7 +107,7 @@ class SquaredExponential(Stationary):
         return rng.standard_normal((n, n_features))
 
 
-class Matern(Stationary):
+class Matern(Radial):
     """Matérn covariance of smoothness ν = ½, 3/2 or 5/2 (Rasmussen & Williams 2006, §4.2).
 
     With s = √(2ν)·r: e^−s, (1 + s)e^−s, (1 + s + s²/3)e^−s. ν = ½ is the Ornstein–Uhlenbeck process.
@@ -130,7 +142,7 @@ class Matern(Stationary):
         return normal / np.sqrt(rng.chisquare(2 * self.nu, (n, 1)) / (2 * self.nu))
 
 
-class RationalQuadratic(Stationary):
+class RationalQuadratic(Radial):
     """k = variance · (1 + r²/2α)^−α: a mixture of squared exponentials of many length-scales.
 
     exp(−½ r²τ) averaged over τ ~ Gamma(α, α) (Rasmussen & Williams 2006, §4.2).
@@ -162,7 +174,7 @@ class RationalQuadratic(Stationary):
         return np.sqrt(precision) * rng.standard_normal((n, n_features))
 
 
-class PoweredExponential(Stationary):
+class PoweredExponential(Radial):
     """k = variance · exp(−r^power), 0 < power ≤ 2 (the γ-exponential of Rasmussen & Williams 2006, §4.2).
 
     ``power=2`` is a squared exponential of length-scale ℓ/√2; above 2 it is no covariance.
@@ -220,9 +232,6 @@ class Laplacian(Stationary):
     def evaluate(self, X, Z):
         distance = by_rows(lambda x, Z: jnp.sum(jnp.abs(x - Z), axis=1), X / self.lengthscale, Z / self.lengthscale)
         return self.variance * jnp.exp(-distance)
-
-    def profile(self, r2):
-        raise NotImplementedError("Laplacian is not a function of the Euclidean distance.")
 
     def standard_spectrum(self, rng, n, n_features):
         return rng.standard_cauchy((n, n_features))

@@ -169,7 +169,7 @@ def test_bad_settings_are_refused(data):
         (lambda: EP(mode="magic"), "choose one of 'auto'"),
         (lambda: EP(power=0.0), r"must lie in \(0, 1\]"),
         (lambda: EP(damping=1.0), r"must lie in \[0, 1\)"),
-        (lambda: Laplace(curvature="none"), "choose 'newton' or 'fisher'"),
+        (lambda: Laplace(curvature="none"), "choose 'newton' or 'positive'"),
     ):
         with pytest.raises(ValueError, match=message):
             bad()

@@ -1,7 +1,7 @@
-"""The convergent way to EP's fixed point."""
+"""A double loop that converges to EP's fixed point where there is one."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,58 +15,74 @@ from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, second_moment, symmetrise
 
 MAX_OUTER, MAX_INNER = 300, 200
-HALVINGS = 6  # of the power, where it leads to no fixed point
-NEAR = 1e-2  # from this mismatch on, sweeps are tried
-FLOOR = 1e-4  # a mismatch below this that falls no further is due to round-off in F
+HALVINGS = 6  # powers t/2 … t/64 are tried if there is no fixed point at power t
+NEAR = 1e-2  # parallel sweeps are tried once the mismatch of moments is below this
+FLOOR = 1e-4  # a mismatch below this that no longer falls is due to round-off in F
+STILL_FALLING = 0.99  # the mismatch falls if it is below this times the last one
+MARGIN = 0.1  # an outer step leaves at least this fraction of the least eigenvalue of each cavity precision
+LEAST_STEP = 1e-6  # of the outer loop
 
 
 def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
     """EP's fixed point as a min-max problem (Opper & Winther 2005; Heskes & Zoeter 2002).
 
-    With the natural parameters λ of the marginals held, the sites minimise
+    With the natural parameters λ of the marginals fixed, the sites minimise
 
-        F(sites) = log ∫ prior · sites + Σ_n (1/p) log ∫ p(y_n | f)^p exp(f's natural parameters λ_n − p·site_n) df,
+        F(sites) = log ∫ prior · sites + Σ_n (1/t) log ∫ p(y_n | f)^t exp(λ_n − t·site_n) df,
 
-    which is convex in the sites; its gradient is the mismatch of moments. The outer loop sets λ to the moments found,
-    or goes as far towards them as leaves λ − p·site proper. Each outer step lowers EP's free energy. Near the fixed
-    point damped sweeps usually close the gap, much faster than the outer loop does.
+    where λ_n and site_n stand for the exponents bᵀf − ½fᵀΠf with these natural parameters, and t is the power. F is
+    convex in the sites, and its gradient is the mismatch of moments. The outer loop sets λ to the moments found, or
+    goes as far towards them as leaves λ − t·site proper. Each outer step lowers EP's free energy. Near the fixed point
+    damped parallel sweeps usually converge, much faster than the outer loop does.
 
-    The domain, proper λ − p·site, may end before the minimum: at this power there is no fixed point then.
+    The domain, proper λ − t·site, may end before the minimum. Then there is no fixed point at this power.
     """
     if not bool(_finish(rule, prior, data, start, 0).valid):
         start = rule.cold(prior)
-    sites, marginals = start, _marginals(prior, start)
-    swift = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
-    tolerance, residual = rule.tolerance, np.inf
-    n = 0
-    while n < MAX_OUTER:
-        n += 1
-        sites, before = _inner(rule, prior, data, marginals, sites), residual
-        residual = float(_residual(rule, prior, data, sites))
-        if residual < tolerance or residual == before or np.isnan(residual):
+    sweeping = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
+    state, tolerance = _Outer(start, _marginals(prior, start), np.inf, 0), rule.tolerance
+    while state.steps < MAX_OUTER:
+        last, state = state, _minimised(rule, prior, data, state)
+        if state.residual < tolerance or state.residual == last.residual or np.isnan(state.residual):
             break
-        if residual < FLOOR and residual > 0.99 * before:
+        if state.residual < FLOOR and state.residual > STILL_FALLING * last.residual:
             tolerance = FLOOR
             break
-        if residual < NEAR:
-            polished = _polish(swift, prior, data, sites)
-            if bool(polished.converged & polished.valid):
-                return polished
-        marginals = _towards(rule, marginals, _marginals(prior, sites), sites)
+        if state.residual < NEAR:
+            swept = _run(sweeping, prior, data, state.sites)
+            if bool(swept.converged & swept.valid):
+                return swept
+        marginals = _towards(rule, state.marginals, _marginals(prior, state.sites), state.sites)
+        state = state._replace(marginals=marginals)
     done = EP("double_loop", rule.power, rule.max_sweeps, tolerance)
-    return _finish(done, prior, data, sites, n)
+    return _finish(done, prior, data, state.sites, state.steps)
+
+
+class _Outer(NamedTuple):
+    """State of the outer loop."""
+
+    sites: Sites
+    marginals: Sites  # natural parameters λ of the marginals
+    residual: float  # mismatch of moments
+    steps: int
+
+
+def _minimised(rule: EP, prior: PriorAtData, data: Data, state: _Outer) -> _Outer:
+    """The inner loop: sites that minimise F at the current λ."""
+    sites = _inner(rule, prior, data, state.marginals, state.sites)
+    return _Outer(sites, state.marginals, float(_residual(rule, prior, data, sites)), state.steps + 1)
 
 
 def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteRun] | None:
-    """The largest of the powers p/2, p/4, … whose sweeps reach a fixed point, and that point.
+    """The largest of the powers t/2, t/4, … at which parallel sweeps reach a fixed point, and that fixed point.
 
-    The smaller the power, the less of a site is taken out of its marginal: the domain of proper cavities grows until it
-    is that of KL, all proper posteriors. The last of the powers gets a double loop as well.
+    The smaller the power, the smaller the part of a site that is divided out of its marginal: the domain of proper
+    cavities grows until, in the limit of KL, it contains all proper posteriors. The smallest power is also tried with
+    the double loop.
     """
     for halving in range(1, HALVINGS + 1):
         less = dataclasses.replace(rule, power=rule.power / 2**halving)
-        swift = dataclasses.replace(less, mode="parallel")
-        run = _polish(swift, prior, data, rule.cold(prior))
+        run = _run(dataclasses.replace(less, mode="parallel"), prior, data, rule.cold(prior))
         if not bool(run.converged & run.valid) and halving == HALVINGS:
             run = double_loop(less, prior, data, rule.cold(prior))
         if bool(run.converged & run.valid):
@@ -75,7 +91,7 @@ def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteR
 
 
 @jax.jit
-def _polish(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
+def _run(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
     return rule.run(prior, data, sites)
 
 
@@ -101,18 +117,20 @@ def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
 def _towards(rule: EP, now: Sites, target: Sites, sites: Sites) -> Sites:
     """For each datum the largest of the steps 1, ½, ¼, … from ``now`` to ``target`` that leaves a proper cavity."""
 
-    def cavity(step):
+    def least_eigenvalue(step):  # of the cavity precision of each datum
         return _least(_moved(now, target, step).precision - rule.power * sites.precision)
 
     none, whole = jnp.zeros(len(sites.shift)), jnp.ones(len(sites.shift))
-    before, after = cavity(none), cavity(whole)
-    enough = 0.1 * jnp.where(after > 0, jnp.minimum(before, after), before)
+    before, after = least_eigenvalue(none), least_eigenvalue(whole)
+    enough = MARGIN * jnp.where(after > 0, jnp.minimum(before, after), before)
+
+    def too_long(step):
+        return jnp.any((least_eigenvalue(step) < enough) & (step > LEAST_STEP))
 
     def halve(step):
-        return jnp.where(cavity(step) >= enough, step, 0.5 * step)
+        return jnp.where(least_eigenvalue(step) >= enough, step, 0.5 * step)
 
-    step = jax.lax.while_loop(lambda step: jnp.any((cavity(step) < enough) & (step > 1e-6)), halve, whole)
-    return _moved(now, target, step)
+    return _moved(now, target, jax.lax.while_loop(too_long, halve, whole))
 
 
 def _moved(now: Sites, target: Sites, step: Any) -> Sites:
@@ -124,56 +142,82 @@ def _least(blocks: Any) -> Any:
 
 
 def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Sites) -> Sites:
-    """Minimise F over the sites.
+    """Minimise F over the sites, by L-BFGS-B."""
+    objective = _FreeEnergy(rule, prior, data, marginals)
+    first = objective.coordinates.pack(start)
+    objective(first)
+    if objective.best is None:  # the start is outside the domain
+        return start
+    options = {"maxiter": MAX_INNER, "maxcor": 30, "gtol": 0.1 * rule.tolerance, "ftol": 0.0}
+    scipy.optimize.minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
+    return objective.coordinates.unpack(objective.best.x)
 
-    The variables are Π and b − Πm in units of the marginals' standard deviations, m their means: the statistics f and
-    (f − m)² that go with them are uncorrelated, so the search need not find that out.
-    """
-    rows = np.asarray(data.mask)
-    mean, scale = (np.asarray(a)[rows] for a in _moments(marginals))
-    L = mean.shape[1]
-    upper = np.triu_indices(L)
-    units = np.concatenate([1 / scale, 1 / (scale[:, upper[0]] * scale[:, upper[1]])], axis=1)
-    twice = np.where(upper[0] == upper[1], 1.0, 2.0)  # an entry off the diagonal stands for two
 
-    def pack(sites: Sites) -> np.ndarray:
-        precision = np.asarray(sites.precision)[rows]
-        shift = np.asarray(sites.shift)[rows] - np.einsum("nij,nj->ni", precision, mean)
-        return (np.concatenate([shift, precision[:, upper[0], upper[1]]], axis=1) / units).ravel()
+class _Best(NamedTuple):
+    """The least value of F so far."""
 
-    def unpack(x: np.ndarray) -> Sites:
-        x = x.reshape(units.shape) * units
-        blocks = np.zeros((len(x), L, L))
-        blocks[:, upper[0], upper[1]] = blocks[:, upper[1], upper[0]] = x[:, L:]
-        shift, precision = np.zeros((len(rows), L)), np.zeros((len(rows), L, L))
-        shift[rows] = x[:, :L] + np.einsum("nij,nj->ni", blocks, mean)
-        precision[rows] = blocks
-        return Sites(jnp.asarray(shift), jnp.asarray(precision))
+    value: float
+    x: np.ndarray
+    gradient: np.ndarray
 
-    first = pack(start)
-    best = (np.inf, first, np.zeros_like(first))  # value, place, gradient
 
-    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best
-        value, shift_bar, precision_bar = (np.asarray(a) for a in _free_energy(rule, prior, data, marginals, unpack(x)))
+class _FreeEnergy:
+    """F and its gradient as functions of a flat vector; remembers the best point."""
+
+    def __init__(self, rule: EP, prior: PriorAtData, data: Data, marginals: Sites):
+        self.arguments = rule, prior, data, marginals
+        self.coordinates = _Coordinates(np.asarray(data.mask), *_moments(marginals))
+        self.best: _Best | None = None
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, shift_bar, precision_bar = _free_energy(*self.arguments, self.coordinates.unpack(x))
         if not np.isfinite(value):
-            # Beyond the domain: as much too high as the slope promised to go down, so that the line search takes a
-            # quarter of the step. A huge value would make it stop.
-            return best[0] + abs(float(best[2] @ (x - best[1]))), -best[2]
-        shift_bar, precision_bar = shift_bar[rows], precision_bar[rows]
-        outer = shift_bar[:, :, None] * mean[:, None, :]
-        precision_bar = precision_bar + 0.5 * (outer + np.swapaxes(outer, 1, 2))
-        gradient = np.concatenate([shift_bar, twice * precision_bar[:, upper[0], upper[1]]], axis=1)
-        gradient = (gradient * units).ravel()
-        if value < best[0]:
-            best = float(value), x.copy(), gradient
+            if self.best is None:
+                return np.inf, np.zeros_like(x)
+            # Outside the domain. The value is above the best one by as much as the slope promised to go down, so that
+            # the line search shortens its step to a quarter. A huge value would make it stop.
+            return self.best.value + abs(float(self.best.gradient @ (x - self.best.x))), -self.best.gradient
+        gradient = self.coordinates.pull_back(np.asarray(shift_bar), np.asarray(precision_bar))
+        if self.best is None or value < self.best.value:
+            self.best = _Best(float(value), x.copy(), gradient)
         return float(value), gradient
 
-    options = {"maxiter": MAX_INNER, "maxcor": 30, "gtol": 0.1 * rule.tolerance, "ftol": 0.0}
-    if not np.isfinite(objective(first)[0]):
-        return start
-    scipy.optimize.minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
-    return unpack(best[1])
+
+class _Coordinates:
+    """Sites of the rows that are not padding as a flat vector.
+
+    The coordinates are Π and b − Πm in units of the marginals' standard deviations, m their means. The corresponding
+    statistics (f − m)² and f are uncorrelated under the marginals, so that F is well scaled.
+    """
+
+    def __init__(self, rows: np.ndarray, mean: Any, scale: Any):
+        self.rows, self.mean, scale = rows, np.asarray(mean)[rows], np.asarray(scale)[rows]
+        self.upper = i, j = np.triu_indices(self.mean.shape[1])
+        self.units = np.concatenate([1 / scale, 1 / (scale[:, i] * scale[:, j])], axis=1)
+        self.twice = np.where(i == j, 1.0, 2.0)  # an entry above the diagonal stands for two
+
+    def pack(self, sites: Sites) -> np.ndarray:
+        precision = np.asarray(sites.precision)[self.rows]
+        shift = np.asarray(sites.shift)[self.rows] - np.einsum("nij,nj->ni", precision, self.mean)
+        return (np.concatenate([shift, precision[:, *self.upper]], axis=1) / self.units).ravel()
+
+    def unpack(self, x: np.ndarray) -> Sites:
+        x = x.reshape(self.units.shape) * self.units
+        L, n, (i, j) = self.mean.shape[1], len(self.rows), self.upper
+        blocks = np.zeros((len(x), L, L))
+        blocks[:, i, j] = blocks[:, j, i] = x[:, L:]
+        shift, precision = np.zeros((n, L)), np.zeros((n, L, L))
+        shift[self.rows] = x[:, :L] + np.einsum("nij,nj->ni", blocks, self.mean)
+        precision[self.rows] = blocks
+        return Sites(jnp.asarray(shift), jnp.asarray(precision))
+
+    def pull_back(self, shift_bar: np.ndarray, precision_bar: np.ndarray) -> np.ndarray:
+        """Gradient in the coordinates, from derivatives in the shifts (N, L) and precisions (N, L, L)."""
+        shift_bar, precision_bar = shift_bar[self.rows], precision_bar[self.rows]
+        outer = shift_bar[:, :, None] * self.mean[:, None, :]
+        precision_bar = precision_bar + 0.5 * (outer + np.swapaxes(outer, 1, 2))
+        gradient = np.concatenate([shift_bar, self.twice * precision_bar[:, *self.upper]], axis=1)
+        return (gradient * self.units).ravel()
 
 
 @jax.jit

@@ -1,6 +1,7 @@
 """Expectation propagation: each site makes the marginal match the moments of the tilted distribution."""
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,16 +20,26 @@ from errorband.inference.sites import (
     widened,
 )
 from errorband.model import PriorAtData
-from errorband.structures import Sites
+from errorband.structures import Sites, State
 from errorband.structures.sites import block_matmul, block_solve, block_times, select, symmetrise
+
+# Step control of the parallel schedule. Heuristic: any values give the same fixed point, these reach it in few sweeps.
+SHRINK = 0.7  # factor on the step if the mismatch of moments grows or the sites oscillate
+SHRINK_IMPROPER = 0.5  # the same if the posterior or a cavity is improper
+GROW = 1.15  # factor on the step otherwise, up to a step of one
+LEAST_STEP = 1e-3
+GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
+OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
+MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
 
 
 class EP(SiteInference):
     """Expectation propagation on any structure, with any number of latents per datum (Minka 2001).
 
-    For each datum the site (b, Π) is divided out of the marginal N(h, A); the moments of cavity × likelihood follow
-    from derivatives of its integral Z; and the site is set so that the marginal has them. With t the ``power``, m
-    the prior mean, and g and W those of :class:`~errorband.structures.base.Conditioned`:
+    For each datum the site (b, Π) is divided out of the marginal N(h, A), which gives the cavity N(c, C). Derivatives
+    of the integral Z of cavity × likelihood give the moments of that product, and the site is set so that the marginal
+    has these moments. With t the ``power``, m the prior mean, and g and W as in
+    :class:`~errorband.structures.base.Conditioned`:
 
         cavity         C = A(I − tΠA)⁻¹,   c = h + C(tΠh − tb)                                                (1)
         integral       Z = ∫ p(y | m + f)ᵗ N(f; c, C) df,   α = ∂ log Z/∂c,   ν = −∂² log Z/∂c²               (2)
@@ -37,33 +48,35 @@ class EP(SiteInference):
         posterior      A ← A − aᵀ(I + ΔAₙ)⁻¹Δa,   a the rows n of A, Δ = Π' − Π                               (5)
         evidence       log ∫ prior · sites + (1/t) Σₙ [log Zₙ + Φ(cₙ, Cₙ) − Φ(hₙ, Aₙ)],
                        Φ(h, A) = ½hᵀA⁻¹h + ½log|A|                                                            (6)
-        derivatives    ½gᵀ(∂K)g − ½tr(W ∂K) + gᵀ∂m + (1/t) Σₙ ∂ log Zₙ, cavities held                         (7)
+        derivatives    ½gᵀ(∂K)g − ½tr(W ∂K) + gᵀ∂m + (1/t) Σₙ ∂ log Zₙ, cavities constant                     (7)
 
     These are eqs. 3.56–3.59, 3.70 and 3.65 of Rasmussen & Williams (2006), for any likelihood and several latents, and
     eqs. 1.11–1.17 of Naish-Guzman (*Sparse and robust kernel methods*, 2007), whose 1.11 has the product ΠA the wrong
     way round. With inducing points whose sites are functions of u alone
-    (:class:`~errorband.approximations.PowerEP`), Z is taken at covariance C + r, r being what the points leave out.
+    (:class:`~errorband.approximations.PowerEP`), Z is evaluated at covariance C + r, where r is the variance of f
+    given u.
 
     Parameters
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
-        Update all sites at once with adaptive damping; one at a time in a random order drawn once; or by the convergent
-        double loop, slower but certain to reach a fixed point where there is one. "auto" goes in parallel and, when a
-        first run does not converge that way, falls back on the double loop; later in a search for hyperparameters such
-        a point is refused.
+        "parallel" updates all sites at once with adaptive damping, "sequential" one site at a time in a random order
+        drawn once. "double_loop" is slower and converges to a fixed point if there is one. "auto" runs in parallel; if
+        the first run of a search over hyperparameters does not converge, it falls back on the double loop, and later
+        points that do not converge are rejected.
     power : float in (0, 1]
-        Fractional EP: the likelihood is raised to this power. Towards 0 it becomes the variational (KL) solution, which
-        always exists; with power 1 there may be no sites that leave every row a proper cavity. So a first run whose
-        double loop ends without a fixed point is repeated with half the power, a quarter, and so on: the status says
-        so, the whole search goes on with that power, and ``inference_`` has it.
+        Fractional EP: the likelihood is raised to this power. In the limit 0 this is the variational (KL) solution,
+        which always exists. With power 1 there may be no fixed point with a proper cavity for every row. If the double
+        loop of a first run finds none, the run is repeated with half the power, a quarter, and so on. The status then
+        says so, and the rest of the search, and ``inference_``, use that power.
     max_sweeps : int
-        Sweeps before giving up.
+        Largest number of sweeps.
     tolerance : float
-        Stop when no tilted moment differs from the marginal by more, in units of the marginal's standard deviation.
+        Stop when no tilted moment differs from that of the marginal by more than this, in units of the marginal's
+        standard deviation.
     damping : float in [0, 1)
-        Share of the old site that is kept, to begin with.
+        Fraction of the old site that is kept in the first sweep (parallel) or in all sweeps (sequential).
     seed : int
-        Of the sequential order.
+        Seed of the sequential order.
 
     Examples
     --------
@@ -71,7 +84,7 @@ class EP(SiteInference):
     >>> from errorband.kernels import SquaredExponential
     >>> kernel = SquaredExponential(1.0, 4.0)
     >>> model = GPClassifier(kernel, inference=EP(), optimizer=None, normalize=False).fit([[0.0], [100.0]], [0, 1])
-    >>> round(model.log_evidence_, 4)  # 2 log ½: the labels know nothing of each other, and EP of one label is exact
+    >>> round(model.log_evidence_, 4)  # 2 log ½: the labels are independent, and EP of one label is exact
     -1.3863
     """
 
@@ -98,7 +111,7 @@ class EP(SiteInference):
         return self.power
 
     def run(self, prior, data, start):
-        """Sweep until the moments match."""
+        """Sweep until marginal and tilted moments match."""
         if self.mode == "sequential":
             sites, sweeps = self._sequential(prior, data, start)
         elif self.mode == "double_loop":
@@ -116,17 +129,16 @@ class EP(SiteInference):
             return jnp.sum(masked(log_z, data.mask)) / self.power
 
         adjoint = stationary_adjoint(prior, now.conditioned, total)
-        # Far from a fixed point EP's evidence means nothing, however large it is.
-        valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < 0.1)
+        valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
     def _after(self, run, prior, data, first):
         if bool(run.converged) or self.mode not in ("auto", "double_loop") or (self.mode == "auto" and not first):
             return self, run
-        from errorband.inference.double_loop import double_loop, with_less_power  # they build on this module
+        from errorband.inference.double_loop import double_loop, with_less_power  # imports this module
 
         run = double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
-        # The variance that inducing points leave out goes with one power.
+        # PowerEP's residual variance is derived for one power, so the power cannot be changed.
         if bool(run.converged) or not first or prior.residual is not None:
             return self, run
         return with_less_power(self, prior, data) or (self, run)
@@ -140,15 +152,16 @@ class EP(SiteInference):
             "Laplace(), with inducing points those of FITC()."
         )
 
-    # ------------------------------------------------------------------ one look at the current sites
+    # ------------------------------------------------------------------ evaluation at given sites
     def log_tilted(self, likelihood: Any, residual: Any, data: Data) -> Any:
-        """Log Z per datum as a function of cavity means and covariances."""
+        """Function that maps cavity means (N, L) and covariances (N, L, L) to log Z of each datum, (N,)."""
         if self.power == 1.0 and data.weights is None:
             return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, widened(V, residual))
         power = self.power * (jnp.ones(data.y.shape) if data.weights is None else data.weights)
         return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, widened(V, residual), power)
 
     def look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
+        """Posterior, evidence (6), new sites (4) and mismatch of moments at the given sites."""
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
         cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
@@ -161,7 +174,7 @@ class EP(SiteInference):
         return _Look(conditioned, new, log_evidence, residual, valid, m, cavity_cov)
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
-        """Sites that match the tilted moments, log Z per datum, and how far the marginals are from those moments."""
+        """Sites that match the tilted moments, log Z of each datum, and the largest mismatch of moments."""
         log_tilted = self.log_tilted(prior.likelihood, prior.residual, data)
         log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + cavity_mean, cavity_cov)
         mean = cavity_mean + block_times(cavity_cov, alpha)  # (3)
@@ -180,83 +193,113 @@ class EP(SiteInference):
 
     # ------------------------------------------------------------------ schedules
     def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
-        """All sites at once; the step shrinks when the posterior or a cavity breaks or the mismatch grows."""
-
-        def sweep(state):
-            sites, good, direction, step, residual, n = state
-            now = self.look(prior, data, sites)
-            ahead = jax.tree.map(jnp.subtract, now.new, sites)
-            # All sites at once may go round in a cycle, in which the mismatch neither grows nor shrinks.
-            turned = (jnp.vdot(ahead.shift, direction.shift) < 0) & (now.residual > 0.95 * residual)
-            worse = ~now.valid | (now.residual > 2.0 * residual) | turned
-            shrink = jnp.where(now.valid, 0.7 * step, 0.5 * step)
-            step = jnp.where(worse, jnp.maximum(shrink, 1e-3), jnp.minimum(1.0, 1.15 * step))
-            # Where the posterior is broken go back to the last good sites and take less of the same direction.
-            base = select(now.valid, sites, good)
-            direction = select(now.valid, ahead, direction)
-            residual = jnp.where(now.valid, now.residual, residual)
-            proposal = jax.tree.map(lambda s, d: s + step * d, base, direction)
-            done = now.valid & (now.residual < self.tolerance)
-            return select(done, sites, proposal), base, direction, step, residual, n + 1
-
-        def going(state):
-            return (state[-1] < self.max_sweeps) & ~(state[-2] < self.tolerance)
-
+        """Update all sites at once, with an adaptive step. Returns the sites and the number of sweeps."""
         zero = jax.tree.map(jnp.zeros_like, start)
-        state = (start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0)
-        sites, good, _, _, residual, sweeps = jax.lax.while_loop(going, sweep, state)
-        return select(residual < self.tolerance, sites, good), sweeps
+        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0)
+        step = functools.partial(_parallel_sweep, self, prior, data)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
+        return select(last.residual < self.tolerance, last.sites, last.good), last.sweeps
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
-        """One site after the other, in an order that is drawn once and kept; the posterior is refreshed every sweep."""
-        size = data.y.shape[0]
-        order = jnp.asarray(np.random.default_rng(self.seed).permutation(size))
-        step = 1.0 - self.damping
+        """Update one site at a time, in an order drawn once. Returns the sites and the number of sweeps."""
+        order = jnp.asarray(np.random.default_rng(self.seed).permutation(data.y.shape[0]))
+        step = functools.partial(_sequential_sweep, self, prior, data, order)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, _Sequential(start, jnp.inf, 0))
+        return last.sites, last.sweeps
 
-        def visit(i, carry):
-            sites, state = carry
-            n = order[i]
-            h, A = (x[None] for x in state.marginal(n))
-            site = jax.tree.map(lambda x: x[n][None], sites)
-            cavity_mean, cavity_cov, safe = cavity(h, A, site, self.power)
-            one = jax.tree.map(lambda x: x[n][None], data)
-            mean, residual = jax.tree.map(lambda x: x[n][None], (prior.mean, prior.residual))
-            part = PriorAtData(prior.structure, prior.likelihood, mean, residual)
-            new, _, _ = self._match(part, one, h, A, cavity_mean, cavity_cov, site)
-            change = jax.tree.map(lambda a, b: step * (a - b)[0], new, site)
-            ok = data.mask[n] & safe[0] & state.admits(n, change.precision)
-            change = jax.tree.map(lambda c: jnp.where(ok, c, 0.0), change)
-            sites = Sites(sites.shift.at[n].add(change.shift), sites.precision.at[n].add(change.precision))
-            return sites, state.update(n, change.shift, change.precision)
 
-        def sweep(state):
-            sites, _, n = state
-            sites, _ = jax.lax.fori_loop(0, size, visit, (sites, prior.structure.condition(sites).state()))
-            return sites, self.look(prior, data, sites).residual, n + 1
+# ------------------------------------------------------------------------------------------------ loops
+class _Parallel(NamedTuple):
+    """State of the parallel schedule."""
 
-        def going(state):
-            return (state[2] < self.max_sweeps) & ~(state[1] < self.tolerance)
+    sites: Sites  # tried in the next sweep
+    good: Sites  # the last sites with a proper posterior and proper cavities
+    direction: Sites  # from the good sites to those that match their tilted moments
+    step: Any  # length of the step along the direction
+    residual: Any  # mismatch of moments at the good sites
+    sweeps: Any
 
-        sites, _, sweeps = jax.lax.while_loop(going, sweep, (start, jnp.inf, 0))
-        return sites, sweeps
+
+class _Sequential(NamedTuple):
+    """State of the sequential schedule."""
+
+    sites: Sites
+    residual: Any
+    sweeps: Any
+
+
+class _Visits(NamedTuple):
+    """State within one sequential sweep: the sites, and the posterior under them."""
+
+    sites: Sites
+    posterior: State
+
+
+def _going(rule: EP, state: "_Parallel | _Sequential") -> Any:
+    return (state.sweeps < rule.max_sweeps) & ~(state.residual < rule.tolerance)
+
+
+def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) -> _Parallel:
+    """One sweep over all sites. The step shrinks if the posterior or a cavity is improper or the mismatch grows."""
+    now = rule.look(prior, data, state.sites)
+    ahead = jax.tree.map(jnp.subtract, now.new, state.sites)
+    # Parallel updates may oscillate: the direction reverses and the mismatch stays about the same.
+    reversed_ = jnp.vdot(ahead.shift, state.direction.shift) < 0
+    oscillates = reversed_ & (now.residual > OSCILLATING * state.residual)
+    worse = ~now.valid | (now.residual > GROWING * state.residual) | oscillates
+    shrunk = jnp.where(now.valid, SHRINK * state.step, SHRINK_IMPROPER * state.step)
+    step = jnp.where(worse, jnp.maximum(shrunk, LEAST_STEP), jnp.minimum(1.0, GROW * state.step))
+    # If the posterior is improper, return to the last good sites and take a shorter step in the same direction.
+    good = select(now.valid, state.sites, state.good)
+    direction = select(now.valid, ahead, state.direction)
+    residual = jnp.where(now.valid, now.residual, state.residual)
+    proposal = jax.tree.map(lambda s, d: s + step * d, good, direction)
+    done = now.valid & (now.residual < rule.tolerance)
+    return _Parallel(select(done, state.sites, proposal), good, direction, step, residual, state.sweeps + 1)
+
+
+def _sequential_sweep(rule: EP, prior: PriorAtData, data: Data, order: Any, state: _Sequential) -> _Sequential:
+    """One visit to every site. The posterior is computed afresh at the beginning, which removes round-off."""
+    visit = functools.partial(_visit, rule, prior, data, order)
+    first = _Visits(state.sites, prior.structure.condition(state.sites).state())
+    sites = jax.lax.fori_loop(0, len(order), visit, first).sites
+    return _Sequential(sites, rule.look(prior, data, sites).residual, state.sweeps + 1)
+
+
+def _visit(rule: EP, prior: PriorAtData, data: Data, order: Any, i: Any, state: _Visits) -> _Visits:
+    """Update the site of datum order[i], unless its cavity or the new posterior would be improper."""
+    sites, posterior = state
+    n = order[i]
+    h, A = (x[None] for x in posterior.marginal(n))
+    site = jax.tree.map(lambda x: x[n][None], sites)
+    cavity_mean, cavity_cov, safe = cavity(h, A, site, rule.power)
+    one = jax.tree.map(lambda x: x[n][None], data)
+    mean, residual = jax.tree.map(lambda x: x[n][None], (prior.mean, prior.residual))
+    part = PriorAtData(prior.structure, prior.likelihood, mean, residual)
+    new, _, _ = rule._match(part, one, h, A, cavity_mean, cavity_cov, site)
+    change = jax.tree.map(lambda a, b: (1.0 - rule.damping) * (a - b)[0], new, site)
+    ok = data.mask[n] & safe[0] & posterior.admits(n, change.precision)
+    change = jax.tree.map(lambda c: jnp.where(ok, c, 0.0), change)
+    sites = Sites(sites.shift.at[n].add(change.shift), sites.precision.at[n].add(change.precision))
+    return _Visits(sites, posterior.update(n, change.shift, change.precision))
 
 
 class _Look(eqx.Module):
-    """What the current sites imply."""
+    """Result of `EP.look`."""
 
     conditioned: Any
-    new: Sites
+    new: Sites  # that match the tilted moments
     log_evidence: Any
-    residual: Any
-    valid: Any
-    cavity_mean: Any  # with the prior mean
+    residual: Any  # largest mismatch of moments
+    valid: Any  # posterior and all cavities are proper
+    cavity_mean: Any  # plus the prior mean
     cavity_cov: Any
 
 
 def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
     """Log Z, α = ∂ log Z/∂mean and ν = −∂² log Z/∂mean² for all data: (2) of :class:`EP`.
 
-    Each datum's log Z depends on its own mean only, so one derivative of the sum along each latent gives all.
+    log Z of a datum depends on its own mean only, so L directional derivatives of the sum give all second derivatives.
     """
 
     def gradient(mean):
@@ -278,10 +321,10 @@ def phi(h: Any, A: Any) -> Any:
 
 
 def _phi_gained(h: Any, A: Any, sites: Sites, power: float, cavity_cov: Any) -> Any:
-    """Φ(cavity) − Φ(marginal) per datum = log ∫ N(f; h, A) exp(½fᵀPf − pᵀf) df, (p, P) the power of the site.
+    """Φ(cavity) − Φ(marginal) per datum = log ∫ N(f; h, A) exp(½fᵀPf − pᵀf) df, where p = tb and P = tΠ.
 
-    With C the cavity's covariance and u = Ph − p it is ½(h·u − p·h + uᵀCu − log|I − PA|), which needs no inverse: a
-    marginal may be known for certain, as that of a row far from all inducing inputs.
+    With C the cavity's covariance and u = Ph − p this is ½(h·u − p·h + uᵀCu − log|I − PA|). It needs no inverse of A,
+    which may be zero, as it is for a row far from all inducing inputs.
     """
     shift, precision = power * sites.shift, power * sites.precision
     u = block_times(precision, h) - shift

@@ -1,37 +1,46 @@
 """Variational Gaussian inference: sites from expectations under the posterior itself."""
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from errorband.arguments import check_number, check_whole
-from errorband.inference.sites import SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
+from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
+from errorband.model import PriorAtData
 from errorband.structures import Sites
 from errorband.structures.sites import block_times, second_moment, select, symmetrise
 
+LEAST_STEP = 1e-6  # the line search gives up below this
+GROW = 1.5  # factor on the step after each sweep, up to a step of one
+ROUND_OFF = 1e-12  # relative fall of the bound that is not counted as one
+CLOSE_ENOUGH = 1e-6  # a run that stops early counts as converged if its residual is below this
+
 
 class KL(SiteInference):
-    """Gaussian q(f) of least KL(q ‖ posterior), by natural gradients on the sites (Khan & Lin 2017).
+    """Variational inference: the Gaussian q(f) that minimises KL(q ‖ posterior).
 
-    With E_n(h, A) = E log p(y_n | f_n) under the marginal, the sites of the optimum are Π = −2 ∂E/∂A, b = ∂E/∂h + Πh.
-    Each step moves the sites towards these; it is shortened until the bound
+    The sites are found by natural-gradient ascent (Khan & Lin 2017). With E_n(h, A) = E log p(y_n | f_n) under the
+    marginal N(h, A), the optimal sites are Π = −2 ∂E/∂A, b = ∂E/∂h + Πh. Each step moves the sites towards these values
+    and is shortened until the bound
 
         log p(y) ≥ Σ_n E_n − KL(q ‖ p) = Σ_n [E_n − b_nᵀh_n + ½ tr Π_n(A_n + h_nh_nᵀ)] + log ∫ prior · sites
 
-    rises. What is reported as ``log_evidence_`` is the bound. With inducing points the expectations are taken at
-    variances A + r, r being what the points leave out (:class:`~errorband.approximations.VFE`): the bound of Hensman,
-    Matthews & Ghahramani (2015) at its optimum in q(u).
+    rises. ``log_evidence_`` is the bound. With inducing variables u (:class:`~errorband.approximations.VFE`) the
+    expectations are taken at variances A + r, where r is the variance of f given u: the bound of Hensman, Matthews &
+    Ghahramani (2015) at its optimum in q(u).
 
     Parameters
     ----------
     max_sweeps : int
-        Steps before giving up.
+        Largest number of steps.
     tolerance : float
-        Stop when no site asks for a change (δ, Δ) larger than this. It is measured by the marginal N(h, A), √A|δ − Δh|
-        and A|Δ|: about the moves of mean and variance, in standard deviations. A run that ends earlier, after
-        ``max_sweeps`` or where no step raises the bound, counts as converged if that is below 1e-6 or the tolerance.
+        Stop when the difference (δ, Δ) between each site and its optimal value is below this, measured in units of the
+        marginal N(h, A) as √A|δ − Δh| and A|Δ|: roughly the change of mean and variance in standard deviations. A run
+        that ends for another reason (``max_sweeps``, or no step raises the bound) counts as converged if the difference
+        is below 1e-6 or the tolerance.
 
     Examples
     --------
@@ -43,7 +52,7 @@ class KL(SiteInference):
     >>> settings = dict(likelihood=Gaussian(0.1), optimizer=None, normalize=False)
     >>> bound = GPRegressor(kernel, inference=KL(), **settings).fit(X, y).log_evidence_
     >>> exact = GPRegressor(kernel, inference="exact", **settings).fit(X, y).log_evidence_
-    >>> bool(np.isclose(bound, exact))  # the posterior is Gaussian here: the bound is reached
+    >>> bool(np.isclose(bound, exact))  # the posterior is Gaussian here, so the bound is tight
     True
     """
 
@@ -60,62 +69,88 @@ class KL(SiteInference):
 
     def run(self, prior, data, start):
         """Natural-gradient ascent of the bound."""
-
-        def expected(likelihood, residual, h, A):
-            terms = per_datum(likelihood, "expected_log_prob")
-            return data.weighted(terms(data.y, prior.mean + h, widened(A, residual)))
-
-        def look(sites):
-            conditioned = prior.structure.condition(sites)
-            h, A = conditioned.marginals()
-            E, pull = jax.vjp(lambda h, A: expected(prior.likelihood, prior.residual, h, A), h, A)
-            dh, dA = pull(jnp.ones_like(E))
-            dA = symmetrise(dA)
-            quadratic = jnp.sum(sites.precision * second_moment(h, A), (1, 2))
-            terms = E - jnp.sum(sites.shift * h, 1) + 0.5 * quadratic
-            bound = conditioned.log_partition + jnp.sum(masked(terms, data.mask))
-            target = Sites(dh - 2.0 * block_times(dA, h), -2.0 * dA)
-            target = jax.tree.map(lambda t: masked(t, data.mask), target)
-            # The step in the marginal means and variances that the site changes ask for, in standard deviations.
-            scale = jnp.sqrt(jnp.diagonal(A, axis1=1, axis2=2))
-            change = jax.tree.map(jnp.subtract, target, sites)
-            off = jnp.maximum(
-                jnp.max(scale * jnp.abs(change.shift - block_times(change.precision, h))),
-                jnp.max(scale[:, :, None] * scale[:, None, :] * jnp.abs(change.precision)),
-            )
-            valid = conditioned.proper & jnp.isfinite(bound)
-            return conditioned, target, jnp.where(valid, bound, -jnp.inf), off
-
-        def sweep(state):
-            sites, bound, target, off, step, n, _ = state
-
-            def move(size):
-                trial = jax.tree.map(lambda s, t: s + size * (t - s), sites, target)
-                _, new_target, new_bound, new_off = look(trial)
-                return trial, new_bound, new_target, new_off
-
-            def shorten(search):
-                size, _ = search
-                return 0.5 * size, move(0.5 * size)
-
-            def falling(search):
-                size, (_, new_bound, _, _) = search
-                return ~(new_bound >= bound - 1e-12 * jnp.abs(bound)) & (size > 1e-6)
-
-            size, moved = jax.lax.while_loop(falling, shorten, (step, move(step)))
-            stuck = size <= 1e-6
-            return *select(stuck, (sites, bound, target, off), moved), jnp.minimum(1.0, 1.5 * size), n + 1, stuck
-
-        def going(state):
-            return (state[5] < self.max_sweeps) & ~(state[3] < self.tolerance) & ~state[6]
-
-        _, _, bound0, _ = look(start)
-        start = jax.tree.map(lambda s: jnp.where(jnp.isfinite(bound0), s, 0.0), start)
-        _, target, bound0, off = look(start)
-        state = (start, bound0, target, off, jnp.asarray(1.0), 0, False)
-        sites, bound, _, off, _, sweeps, _ = jax.lax.while_loop(going, sweep, state)
+        usable = jnp.isfinite(_look(prior, data, start).bound)
+        start = jax.tree.map(lambda s: jnp.where(usable, s, 0.0), start)
+        first = _State(_look(prior, data, start), jnp.asarray(1.0), 0, False)
+        step = functools.partial(_step, prior, data)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
+        sites, bound = last.at.sites, last.at.bound
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
-        adjoint = stationary_adjoint(prior, conditioned, lambda p, r: jnp.sum(expected(p, r, h, A)))
-        converged: Any = off < jnp.maximum(self.tolerance, 1e-6)
-        return SiteRun(sites, bound, adjoint, converged, sweeps, jnp.isfinite(bound))
+        adjoint = stationary_adjoint(prior, conditioned, lambda p, r: jnp.sum(_expected(prior, data, p, r, h, A)))
+        converged: Any = last.at.residual < jnp.maximum(self.tolerance, CLOSE_ENOUGH)
+        return SiteRun(sites, bound, adjoint, converged, last.sweeps, jnp.isfinite(bound))
+
+
+# ------------------------------------------------------------------------------------------------ loops
+class _Look(NamedTuple):
+    """The bound at some sites and the sites that maximise it to first order."""
+
+    sites: Sites
+    bound: Any  # −∞ if the posterior is improper
+    target: Sites  # Π = −2 ∂E/∂A, b = ∂E/∂h + Πh at the current marginals
+    residual: Any  # largest change that the target asks for, as in ``tolerance``
+
+
+class _State(NamedTuple):
+    """State of the ascent."""
+
+    at: _Look
+    step: Any  # length of the next step, as a fraction of the way to the target
+    sweeps: Any
+    stuck: Any  # whether no step raises the bound
+
+
+class _Search(NamedTuple):
+    """State of the line search: a step and the point it leads to."""
+
+    step: Any
+    at: _Look
+
+
+def _expected(prior: PriorAtData, data: Data, likelihood: Any, residual: Any, h: Any, A: Any) -> Any:
+    """E log p(y_n | f_n) under the marginals, (N,)."""
+    terms = per_datum(likelihood, "expected_log_prob")
+    return data.weighted(terms(data.y, prior.mean + h, widened(A, residual)))
+
+
+def _look(prior: PriorAtData, data: Data, sites: Sites) -> _Look:
+    conditioned = prior.structure.condition(sites)
+    h, A = conditioned.marginals()
+    E, pull = jax.vjp(lambda h, A: _expected(prior, data, prior.likelihood, prior.residual, h, A), h, A)
+    dh, dA = pull(jnp.ones_like(E))
+    dA = symmetrise(dA)
+    quadratic = jnp.sum(sites.precision * second_moment(h, A), (1, 2))
+    terms = E - jnp.sum(sites.shift * h, 1) + 0.5 * quadratic
+    bound = conditioned.log_partition + jnp.sum(masked(terms, data.mask))
+    target = Sites(dh - 2.0 * block_times(dA, h), -2.0 * dA)
+    target = jax.tree.map(lambda t: masked(t, data.mask), target)
+    # Change of the marginal means and variances that the change of the sites causes, in standard deviations.
+    scale = jnp.sqrt(jnp.diagonal(A, axis1=1, axis2=2))
+    change = jax.tree.map(jnp.subtract, target, sites)
+    residual = jnp.maximum(
+        jnp.max(scale * jnp.abs(change.shift - block_times(change.precision, h))),
+        jnp.max(scale[:, :, None] * scale[:, None, :] * jnp.abs(change.precision)),
+    )
+    valid = conditioned.proper & jnp.isfinite(bound)
+    return _Look(sites, jnp.where(valid, bound, -jnp.inf), target, residual)
+
+
+def _going(rule: KL, state: _State) -> Any:
+    return (state.sweeps < rule.max_sweeps) & ~(state.at.residual < rule.tolerance) & ~state.stuck
+
+
+def _step(prior: PriorAtData, data: Data, state: _State) -> _State:
+    """Move the sites towards their targets, halving the step until the bound does not fall."""
+    at = state.at
+
+    def moved(step):
+        trial = jax.tree.map(lambda s, t: s + step * (t - s), at.sites, at.target)
+        return _Search(step, _look(prior, data, trial))
+
+    def falling(search):
+        return ~(search.at.bound >= at.bound - ROUND_OFF * jnp.abs(at.bound)) & (search.step > LEAST_STEP)
+
+    found = jax.lax.while_loop(falling, lambda search: moved(0.5 * search.step), moved(state.step))
+    stuck = found.step <= LEAST_STEP
+    return _State(select(stuck, at, found.at), jnp.minimum(1.0, GROW * found.step), state.sweeps + 1, stuck)

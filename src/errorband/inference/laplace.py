@@ -1,6 +1,7 @@
-"""Laplace's approximation: a Gaussian at the mode of the posterior, with the curvature found there."""
+"""Laplace's approximation: a Gaussian at the posterior mode, with the curvature at the mode."""
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,33 +14,40 @@ from errorband.model import PriorAtData
 from errorband.structures import SimplexSites, Sites
 from errorband.structures.sites import block_times, select
 
+LEAST_STEP = 1e-6  # the line search gives up below this
+ROUND_OFF = 1e-12  # relative fall of the objective that is not counted as one
+STALLED = 1e-14  # relative rise of the objective below which the search stops
+ALMOST = 1e3  # a search that stalls counts as converged if its gradient is below this times the tolerance
+POLISHING = 10  # most Newton steps with the true curvature after the search
+
 
 class Laplace(SiteInference):
     """Sites from gradient and curvature of log p(y | f) at the posterior mode (Williams & Barber 1998).
 
-    Newton's method with W = −∇² log p: the step is the posterior mean under the sites Π = W, b = Wf + ∇ log p
-    (Rasmussen & Williams 2006, eq. 3.18 and algorithm 3.1), which never inverts K and holds for several latents (§3.5
+    Newton's method with Π = −∇² log p: a full step goes to the posterior mean under the sites (b, Π), b = Πf + ∇ log p
+    (Rasmussen & Williams 2006, eq. 3.18 and algorithm 3.1). This never inverts K and holds for several latents (§3.5
     there). Steps are halved until the objective log p(y | f) − ½ fᵀK⁻¹f rises. The evidence is
-    log p(y | f̂) − ½ f̂ᵀK⁻¹f̂ − ½ log|I + KW| (eq. 3.32).
+    log p(y | f̂) − ½ f̂ᵀK⁻¹f̂ − ½ log|I + KΠ| (eq. 3.32).
 
     Parameters
     ----------
     max_iter : int
-        Newton steps.
+        Largest number of Newton steps.
     tolerance : float
-        Stop when the gradient of the objective, in units of the prior's standard deviation, is below this.
-    curvature : {"newton", "fisher"}
-        For likelihoods that are not log-concave: the true curvature at the mode (negative for outliers; its positive
-        part drives the search), or its positive part throughout.
+        Stop when the gradient of the objective, times the prior's standard deviation, is below this.
+    curvature : {"newton", "positive"}
+        For likelihoods that are not log-concave. "newton": the sites have the true curvature at the mode, negative for
+        outliers (the search for the mode uses its positive part). "positive": the sites have the positive part of the
+        curvature, that is each Πₙ without its negative eigenvalues.
     last_word : Inference or None
-        Rule for evidence and posterior at the hyperparameters that a search by Laplace's evidence found, if it
-        converges there. ``EP()`` is what ``inference="auto"`` takes where the posterior may have several modes: Laplace
-        believes the outliers of whichever mode it came to, EP averages over the modes nearby.
+        Rule that computes evidence and posterior at the hyperparameters found with Laplace's evidence, if it converges
+        there. ``inference="auto"`` uses ``EP()`` where the posterior may have several modes: Laplace's approximation
+        describes the one mode it reached, EP averages over neighbouring modes.
 
     Notes
     -----
-    The mode moves with the hyperparameters. With A the posterior covariance, s = −½ ∂ tr(AW)/∂f̂ and v = (I + WK)⁻¹s,
-    the derivative of the evidence in K is ½(aaᵀ − (K + W⁻¹)⁻¹) + v aᵀ, a = K⁻¹f̂, and in the prior mean a + v.
+    The mode moves with the hyperparameters. With A the posterior covariance, s = −½ ∂ tr(AΠ)/∂f̂ and v = (I + ΠK)⁻¹s,
+    the derivative of the evidence in K is ½(aaᵀ − (K + Π⁻¹)⁻¹) + v aᵀ, a = K⁻¹f̂, and in the prior mean a + v.
 
     Examples
     --------
@@ -47,7 +55,7 @@ class Laplace(SiteInference):
     >>> from errorband.kernels import SquaredExponential
     >>> kernel = SquaredExponential(1.0, 4.0)
     >>> model = GPClassifier(kernel, inference=Laplace(), optimizer=None, normalize=False).fit([[0.0], [100.0]], [0, 1])
-    >>> round(model.log_evidence_, 4)  # 2 log ½ = −1.3863 is right: the labels know nothing of each other
+    >>> round(model.log_evidence_, 4)  # the exact value is 2 log ½ = −1.3863: the labels are independent
     -1.4722
     """
 
@@ -57,8 +65,8 @@ class Laplace(SiteInference):
     last_word: Inference | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __check_init__(self):
-        if self.curvature not in ("newton", "fisher"):
-            raise ValueError(f"curvature={self.curvature!r}: choose 'newton' or 'fisher'.")
+        if self.curvature not in ("newton", "positive"):
+            raise ValueError(f"curvature={self.curvature!r}: choose 'newton' or 'positive'.")
         check_whole("Laplace", "max_iter", self.max_iter)
         check_number("Laplace", "tolerance", self.tolerance)
 
@@ -71,15 +79,15 @@ class Laplace(SiteInference):
         return super().supports(model, data)
 
     def cold(self, prior):
-        """No sites, of the kind that the likelihood's curvature has."""
+        """Zero sites of the type that this likelihood's curvature has."""
         return (SimplexSites if prior.likelihood.simplex else Sites).zeros(*prior.mean.shape)
 
     def run(self, prior, data, start):
-        """Newton's method from the mean under the old sites, then evidence and implicit derivatives."""
+        """Newton's method from the posterior mean under the old sites, then evidence and implicit derivatives."""
         f, a, steps, converged = self._find_mode(prior, data, start)
         terms = _Terms(prior, data)
         gradient = terms.gradient(prior.likelihood, f)
-        # Negative curvature is kept if it is asked for and the posterior is proper with it.
+        # Negative curvature is used if "newton" is asked for and the posterior is proper with it.
         signed = prior.structure.condition(terms.sites(prior.likelihood, f))
         keep = jnp.asarray(True) if prior.likelihood.log_concave else signed.proper & (self.curvature == "newton")
 
@@ -101,7 +109,7 @@ class Laplace(SiteInference):
         Kv = prior.structure.matvec(v)
         a = conditioned.weights
 
-        def total(likelihood):  # f̂ moves with the likelihood's own parameters too: df̂ = (I + KW)⁻¹K ∂∇log p
+        def total(likelihood):  # f̂ moves with the likelihood's own parameters too: df̂ = (I + KΠ)⁻¹K ∂∇log p
             explicit = terms.log_prob(likelihood, f) - 0.5 * jnp.sum(A * curvature(likelihood, f))
             return explicit + jnp.sum(Kv * terms.gradient(likelihood, f))
 
@@ -113,75 +121,112 @@ class Laplace(SiteInference):
 
     def _find_mode(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Any, Any, Any, Any]:
         """f̂ and a = K⁻¹f̂ (both without the prior mean), number of steps, whether the gradient vanished."""
-        terms = _Terms(prior, data)
-        likelihood, structure = prior.likelihood, prior.structure
-        scale = jnp.sqrt(structure.diagonal())
-
-        def objective(f, a):
-            return terms.log_prob(likelihood, f) - 0.5 * jnp.sum(a * f)
-
-        def newton(state):
-            f, a, value, step, _, _ = state
-            if likelihood.log_concave:
-                target = prior.structure.condition(terms.sites(likelihood, f))
-            else:
-                W = _positive_part(terms.curvature(likelihood, f))
-                target = prior.structure.condition(_sites(f, W, terms.gradient(likelihood, f)))
-            df, da = target.mean - f, target.weights - a
-
-            def halve(search):
-                size, _ = search
-                return 0.5 * size, objective(f + 0.5 * size * df, a + 0.5 * size * da)
-
-            def falling(search):
-                size, new = search
-                return ~(new >= value - 1e-12 * jnp.abs(value)) & (size > 1e-6)
-
-            size, new = jax.lax.while_loop(falling, halve, (1.0, objective(f + df, a + da)))
-            f, a = f + size * df, a + size * da
-            residual = jnp.max(masked(scale * jnp.abs(a - terms.gradient(likelihood, f)), data.mask))
-            stalled = (size <= 1e-6) | (jnp.abs(new - value) <= 1e-14 * jnp.abs(new))
-            return f, a, new, step + 1, residual, stalled
-
-        def going(state):
-            _, _, _, step, residual, stalled = state
-            return (step < self.max_iter) & ~(residual < self.tolerance) & ~stalled
-
+        terms, structure = _Terms(prior, data), prior.structure
+        objective = functools.partial(_objective, terms, prior.likelihood)
         begin = structure.condition(start)  # all-zero sites: f = 0
         ok = begin.proper & jnp.all(jnp.isfinite(begin.weights))
-        f0, a0 = (jnp.where(ok, x, 0.0) for x in (begin.mean, begin.weights))
-        better = objective(f0, a0) > objective(0 * f0, 0 * a0)
-        f0, a0 = (jnp.where(better, x, 0.0) for x in (f0, a0))
-        state = (f0, a0, objective(f0, a0), 0, jnp.inf, False)
-        f, a, _, steps, residual, stalled = jax.lax.while_loop(going, newton, state)
-        if not likelihood.log_concave:
-            f, a, residual = self._polished(prior, data, f, a)
-        converged = (residual < self.tolerance) | (stalled & (residual < 1e3 * self.tolerance))
-        return f, a, steps, converged
+        f, a = (jnp.where(ok, x, 0.0) for x in (begin.mean, begin.weights))
+        better = objective(f, a) > objective(0 * f, 0 * a)
+        f, a = (jnp.where(better, x, 0.0) for x in (f, a))
+        first = _Newton(f, a, objective(f, a), 0, jnp.inf, False)
+        step = functools.partial(_newton_step, prior, terms)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
+        f, a, residual = last.f, last.a, last.residual
+        if not prior.likelihood.log_concave:
+            f, a, residual = _polished(prior, terms, f, a)
+        converged = (residual < self.tolerance) | (last.stalled & (residual < ALMOST * self.tolerance))
+        return f, a, last.steps, converged
 
-    def _polished(self, prior: PriorAtData, data: Data, f: Any, a: Any) -> tuple[Any, Any, Any]:
-        """The mode to more digits, and the gradient left, in units as ``tolerance``.
 
-        With the positive part of the curvature each step takes a share of what is left; near the mode, Newton's own,
-        with the true curvature, take nearly all. As long as the gradient falls.
-        """
-        terms, scale = _Terms(prior, data), jnp.sqrt(prior.structure.diagonal())
+# ------------------------------------------------------------------------------------------------ loops
+class _Newton(NamedTuple):
+    """State of the search for the mode."""
 
-        def residual(f, a):
-            left = jnp.max(masked(scale * jnp.abs(a - terms.gradient(prior.likelihood, f)), data.mask))
-            return jnp.where(jnp.isfinite(left), left, jnp.inf)
+    f: Any
+    a: Any  # K⁻¹f
+    value: Any  # log p(y | f) − ½ fᵀK⁻¹f
+    steps: Any
+    residual: Any  # largest entry of the gradient, as in ``tolerance``
+    stalled: Any  # whether the value rises no more
 
-        def step(state):
-            f, a, left, _, n = state
-            target = prior.structure.condition(terms.sites(prior.likelihood, f))
-            new = jnp.where(target.proper, residual(target.mean, target.weights), jnp.inf)
-            better = new < 0.5 * left
-            f, a = jnp.where(better, target.mean, f), jnp.where(better, target.weights, a)
-            return f, a, jnp.where(better, new, left), better, n + 1
 
-        state = (f, a, residual(f, a), True, 0)
-        f, a, left, _, _ = jax.lax.while_loop(lambda s: s[3] & (s[4] < 10), step, state)
-        return f, a, left
+class _Polish(NamedTuple):
+    """State of the last steps towards the mode, with the true curvature."""
+
+    f: Any
+    a: Any
+    residual: Any
+    better: Any  # whether the last step reduced the gradient
+    steps: Any
+
+
+class _Search(NamedTuple):
+    """State of the line search."""
+
+    step: Any
+    value: Any
+
+
+def _objective(terms: "_Terms", likelihood: Any, f: Any, a: Any) -> Any:
+    return terms.log_prob(likelihood, f) - 0.5 * jnp.sum(a * f)
+
+
+def _gradient_left(prior: PriorAtData, terms: "_Terms", f: Any, a: Any) -> Any:
+    """Largest entry of ∇ log p(y | f) − K⁻¹f, times the prior's standard deviation."""
+    scale = jnp.sqrt(prior.structure.diagonal())
+    return jnp.max(masked(scale * jnp.abs(a - terms.gradient(prior.likelihood, f)), terms.data.mask))
+
+
+def _going(rule: Laplace, state: _Newton) -> Any:
+    return (state.steps < rule.max_iter) & ~(state.residual < rule.tolerance) & ~state.stalled
+
+
+def _newton_step(prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton:
+    """One Newton step with the positive part of the curvature, halved until the objective does not fall."""
+    likelihood = prior.likelihood
+    f, a, value = state.f, state.a, state.value
+    if likelihood.log_concave:
+        target = prior.structure.condition(terms.sites(likelihood, f))
+    else:
+        W = _positive_part(terms.curvature(likelihood, f))
+        target = prior.structure.condition(_sites(f, W, terms.gradient(likelihood, f)))
+    df, da = target.mean - f, target.weights - a
+
+    def moved(step):
+        return _Search(step, _objective(terms, likelihood, f + step * df, a + step * da))
+
+    def falling(search):
+        return ~(search.value >= value - ROUND_OFF * jnp.abs(value)) & (search.step > LEAST_STEP)
+
+    found = jax.lax.while_loop(falling, lambda search: moved(0.5 * search.step), moved(1.0))
+    f, a = f + found.step * df, a + found.step * da
+    stalled = (found.step <= LEAST_STEP) | (jnp.abs(found.value - value) <= STALLED * jnp.abs(found.value))
+    return _Newton(f, a, found.value, state.steps + 1, _gradient_left(prior, terms, f, a), stalled)
+
+
+def _polished(prior: PriorAtData, terms: "_Terms", f: Any, a: Any) -> tuple[Any, Any, Any]:
+    """The mode to more digits, K⁻¹ times it, and the gradient left, in the units of ``tolerance``.
+
+    Steps with the positive part of the curvature converge linearly. Near the mode Newton steps with the true curvature
+    converge quadratically; they are taken as long as each at least halves the gradient.
+    """
+    first = _Polish(f, a, _finite_or_inf(_gradient_left(prior, terms, f, a)), True, 0)
+    going = lambda state: state.better & (state.steps < POLISHING)  # noqa: E731
+    last = jax.lax.while_loop(going, functools.partial(_polish_step, prior, terms), first)
+    return last.f, last.a, last.residual
+
+
+def _polish_step(prior: PriorAtData, terms: "_Terms", state: _Polish) -> _Polish:
+    target = prior.structure.condition(terms.sites(prior.likelihood, state.f))
+    new = _finite_or_inf(_gradient_left(prior, terms, target.mean, target.weights))
+    new = jnp.where(target.proper, new, jnp.inf)
+    better = new < 0.5 * state.residual
+    f, a = jnp.where(better, target.mean, state.f), jnp.where(better, target.weights, state.a)
+    return _Polish(f, a, jnp.where(better, new, state.residual), better, state.steps + 1)
+
+
+def _finite_or_inf(value: Any) -> Any:
+    return jnp.where(jnp.isfinite(value), value, jnp.inf)
 
 
 class _Terms:
@@ -200,7 +245,7 @@ class _Terms:
         return self.data.weighted(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f))
 
     def sites(self, likelihood, f):
-        """The expansion at f as sites, in the form that structures exploit where the likelihood has it."""
+        """Second-order expansion of log p at f, as sites; `SimplexSites` if the likelihood has that curvature."""
         general = _sites(f, self.curvature(likelihood, f), self.gradient(likelihood, f))
         if not likelihood.simplex:
             return general
@@ -208,12 +253,12 @@ class _Terms:
 
 
 def _one(likelihood):
-    """Log p of one datum, with f a vector."""
+    """Log p of one datum as a function of a vector f of length L."""
     return likelihood.log_prob if likelihood.n_latents > 1 else lambda y, f: likelihood.log_prob(y, f[0])
 
 
 def _sites(f: Any, W: Any, gradient: Any) -> Sites:
-    """Log p to second order at f, as sites: the posterior mean under them is where the Newton step leads."""
+    """Second-order expansion of log p at f, as sites: the posterior mean under them is the full Newton step."""
     return Sites(block_times(W, f) + gradient, W)
 
 

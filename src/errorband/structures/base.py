@@ -11,14 +11,15 @@ is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean: a cal
 
 import abc
 from collections.abc import Sequence
-from typing import Self
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jaxtyping import Bool, Float
 
-from errorband.structures.sites import Sites
+from errorband.structures.sites import Index, Sites
 
 
 class Structure(eqx.Module):
@@ -35,15 +36,15 @@ class Structure(eqx.Module):
         """Number of latent functions L."""
 
     @abc.abstractmethod
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, "N L"]:
         """Prior variances, shape (N, L)."""
 
     @abc.abstractmethod
-    def dense(self) -> Array:
+    def dense(self) -> Float[Array, "NL NL"]:
         """K in full, (NL, NL) and data-major: for tests and small problems."""
 
     @abc.abstractmethod
-    def matvec(self, x: Array) -> Array:
+    def matvec(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
         """K x for x of shape (N, L). Plain JAX: ∂(uᵀKx) may be taken by automatic differentiation."""
 
     @abc.abstractmethod
@@ -51,12 +52,12 @@ class Structure(eqx.Module):
         """Multiply the prior by the sites."""
 
     @abc.abstractmethod
-    def repeated(self, n_latents: int) -> Self:
+    def repeated(self, n_latents: int) -> "Structure":
         """Structure of n_latents latent functions that all have this covariance. ``self`` has one latent function."""
 
     @classmethod
     @abc.abstractmethod
-    def stacked(cls, structures: Sequence[Self]) -> Self:
+    def stacked(cls, structures: Sequence[Any]) -> "Structure":
         """Structure of len(structures) latent functions, each with its own covariance.
 
         Each of the given structures has one latent function. Bases with different numbers of columns are padded with
@@ -64,17 +65,17 @@ class Structure(eqx.Module):
         """
 
     @abc.abstractmethod
-    def latent(self, l: int) -> Self:
+    def latent(self, l: int) -> "Structure":
         """Structure of latent function l alone. Applied to an adjoint: the adjoint of the arrays of that latent."""
 
     @abc.abstractmethod
-    def summed(self) -> Self:
+    def summed(self) -> "Structure":
         """Transpose of `repeated`: maps the adjoint of a repeated structure to that of the one-latent structure."""
 
-    def unstacked(self, like: Sequence["Structure"]) -> tuple[Self, ...]:
+    def unstacked(self, like: Sequence["Structure"]) -> "tuple[Structure, ...]":
         """Transpose of `stacked`: the adjoint of each of the structures ``like``, without the padding of the bases."""
 
-        def one(l: int, target: "Structure") -> Self:
+        def one(l: int, target: Structure) -> Structure:
             return jax.tree.map(lambda a, b: a[tuple(slice(n) for n in b.shape)], self.latent(l), target)
 
         return tuple(one(l, target) for l, target in enumerate(like))
@@ -108,22 +109,22 @@ class Conditioned(eqx.Module):
     """
 
     sites: eqx.AbstractVar[Sites]
-    weights: eqx.AbstractVar[Array]
-    mean: eqx.AbstractVar[Array]
-    log_det: eqx.AbstractVar[Array]
-    proper: eqx.AbstractVar[Array]
+    weights: eqx.AbstractVar[Float[Array, "N L"]]
+    mean: eqx.AbstractVar[Float[Array, "N L"]]
+    log_det: eqx.AbstractVar[Float[Array, ""]]
+    proper: eqx.AbstractVar[Bool[Array, ""]]
 
     @property
-    def log_partition(self) -> Array:
+    def log_partition(self) -> Float[Array, ""]:
         """The constant log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
         return 0.5 * jnp.vdot(self.sites.shift, self.mean) - 0.5 * self.log_det
 
     @abc.abstractmethod
-    def solve(self, shift: Array) -> Array:
+    def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
         """(I + ΠK)⁻¹ applied to another shift of shape (N, L); ``weights`` is ``solve(sites.shift)``."""
 
     @abc.abstractmethod
-    def marginals(self) -> tuple[Array, Array]:
+    def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         """Posterior mean (N, L) and covariance (N, L, L) of the latents of each datum."""
 
     @abc.abstractmethod
@@ -138,7 +139,7 @@ class Conditioned(eqx.Module):
     def predictor(self) -> "Predictor":
         """What prediction needs, and nothing else."""
 
-    def predicted_without_own_site(self) -> tuple[Array, Array] | None:
+    def predicted_without_own_site(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]] | None:
         """Mean (N, L) and covariance (N, L, L) that a new input equal to each row's would have without the row's site.
 
         None, as for most, if that is fₙ itself without its site; not so where a row goes with others as no new input
@@ -154,14 +155,14 @@ class State(eqx.Module):
     """
 
     @abc.abstractmethod
-    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+    def marginal(self, n: Index) -> tuple[Float[Array, "L"], Float[Array, "L L"]]:
         """Mean (L,) and covariance (L, L) of the latents of datum n."""
 
     @abc.abstractmethod
-    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "State":
+    def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "State":
         """Add (d_shift (L,), d_precision (L, L)) to site n."""
 
-    def admits(self, n: Array | int, d_precision: Array) -> Array:
+    def admits(self, n: Index, d_precision: Float[Array, "L L"]) -> Bool[Array, ""]:
         """Whether a proper posterior stays proper when d_precision is added to site n.
 
         K⁻¹ + Π is changed in one block only, so it stays positive definite if and only if I + RᵀΔR is, where
@@ -180,7 +181,7 @@ class Predictor(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def mean_weights(self) -> Array:
+    def mean_weights(self) -> Float[Array, "L K"]:
         """What ``cross`` is multiplied with for the mean: (L, N) for `Dense`, (L, M) for `LowRank`."""
 
     @property
@@ -189,7 +190,9 @@ class Predictor(eqx.Module):
         return len(self.mean_weights) * self.mean_weights.size
 
     @abc.abstractmethod
-    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+    def __call__(
+        self, cross: Float[Array, "L S K"], prior: Float[Array, "S L"]
+    ) -> tuple[Float[Array, "S L"], Float[Array, "S L L"]]:
         """Predict the latents at S new inputs.
 
         Parameters
@@ -207,7 +210,9 @@ class Predictor(eqx.Module):
         """
 
     @abc.abstractmethod
-    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+    def joint(
+        self, cross: Float[Array, "S K"], prior: Float[Array, "S S"], latent: Index = 0
+    ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
         """Joint posterior of one latent function at S new inputs.
 
         Parameters

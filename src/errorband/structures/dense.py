@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
+from jaxtyping import Bool, Float, Int
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.simplex import SimplexConditioned
 from errorband.structures.sites import (
+    Index,
     SimplexSites,
     Sites,
     block_diag_of,
@@ -34,7 +36,7 @@ class Dense(Structure):
         Covariance of each latent function at the training inputs.
     """
 
-    K: Array
+    K: Float[Array, "L N N"]
 
     @property
     def n_data(self) -> int:
@@ -44,17 +46,17 @@ class Dense(Structure):
     def n_latents(self) -> int:
         return self.K.shape[0]
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, "N L"]:
         return jnp.diagonal(self.K, axis1=1, axis2=2).T
 
-    def rows(self, start: Array, size: int) -> Array:
+    def rows(self, start: Index, size: int) -> Float[Array, "L size N"]:
         """Rows start, …, start + size − 1 of each matrix: (L, size, N)."""
         return jax.lax.dynamic_slice_in_dim(self.K, start, size, axis=1)
 
-    def dense(self) -> Array:
+    def dense(self) -> Float[Array, "NL NL"]:
         return data_major(self.K)
 
-    def matvec(self, x: Array) -> Array:
+    def matvec(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
         return jnp.einsum("lnm,ml->nl", self.K, x)
 
     def repeated(self, n_latents: int) -> "Dense":
@@ -107,13 +109,13 @@ class SignedRoot(eqx.Module):
     Zero eigenvalues count as positive: their column of F is zero and their row of C the identity.
     """
 
-    chol: Array  # C, (NL, NL) lower triangular
-    signs: Array  # Δ, (NL,), sorted: 1 … 1 −1 … −1
-    order: Array  # (NL,), position of each sorted entry in the data-major order
-    blocks: Array  # F, (N, L, L)
+    chol: Float[Array, "NL NL"]  # C, lower triangular
+    signs: Float[Array, "NL"]  # Δ, sorted: 1 … 1 −1 … −1
+    order: Int[Array, "NL"]  # position of each sorted entry in the data-major order
+    blocks: Float[Array, "N L L"]  # F
 
     @classmethod
-    def factorise(cls, K: Array, sites: Sites) -> "SignedRoot":
+    def factorise(cls, K: Float[Array, "L N N"], sites: Sites) -> "SignedRoot":
         values, vectors = sites.eigen()
         # Singular sites are common (softmax has Πₙ1 = 0). A zero that was computed as −1e-17 must not call for the
         # second factorisation: negative values too small to be felt beside the I in I + ΠK are zero.
@@ -130,43 +132,43 @@ class SignedRoot(eqx.Module):
         chol = jax.lax.cond(jnp.any(negative), _signed_cholesky, _plain_cholesky, B, signs, order)
         return cls(chol, signs, order, blocks)
 
-    def half(self, columns: Array) -> Array:
-        """R c for every column c (NL,) that belongs to a single latent: (L, N, S) → (NL, L, S)."""
+    def half(self, columns: Float[Array, "L N S"]) -> Float[Array, "NL L S"]:
+        """R c for columns c of length NL that are zero except for one latent, S of them for each latent."""
         L, N, S = columns.shape
         scaled = self.blocks.transpose(0, 2, 1)[..., None] * columns.transpose(1, 0, 2)[:, None]
         scaled = scaled.reshape(N * L, L * S)[self.order]
         return solve_triangular(self.chol, scaled, lower=True).reshape(N * L, L, S)
 
-    def half_of(self, columns: Array, latent: int) -> Array:
-        """R c for columns c that all belong to one latent: (N, S) → (NL, S)."""
+    def half_of(self, columns: Float[Array, "N S"], latent: Index) -> Float[Array, "NL S"]:
+        """R c for columns c that are zero except for the given latent."""
         scaled = self.blocks[:, latent, :, None] * columns[:, None, :]
         return solve_triangular(self.chol, scaled.reshape(-1, columns.shape[1])[self.order], lower=True)
 
-    def times(self, x: Array) -> Array:
-        """W x for x of shape (N, L)."""
+    def times(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
+        """W x."""
         y = block_times(jnp.swapaxes(self.blocks, 1, 2), x).reshape(-1)[self.order]
         y = self.signs * solve_triangular(self.chol, y, lower=True)
         return self.back(y[:, None])[..., 0]
 
-    def back(self, half: Array) -> Array:
-        """Rᵀ y for columns y: (NL, S) → (N, L, S)."""
+    def back(self, half: Float[Array, "NL S"]) -> Float[Array, "N L S"]:
+        """Rᵀ y for columns y."""
         N, L, _ = self.blocks.shape
         y = solve_triangular(self.chol, half, lower=True, trans="T")
         y = jnp.zeros_like(y).at[self.order].set(y).reshape(N, L, -1)
         return block_matmul(self.blocks, y)
 
-    def gram(self, half: Array) -> Array:
-        """cᵀWc' for the L columns of each point: (NL, L, S) → (S, L, L)."""
+    def gram(self, half: Float[Array, "NL L S"]) -> Float[Array, "S L L"]:
+        """cᵀWc' between the L columns of each of S points, from R c."""
         signed = self.signs[:, None, None] * half
         return jnp.moveaxis(jnp.sum(signed[:, :, None] * half[:, None, :], axis=0), -1, 0)
 
 
-def _plain_cholesky(B: Array, signs: Array, order: Array) -> Array:
+def _plain_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: Int[Array, "n"]) -> Float[Array, "n n"]:
     """C when there are no negative signs; B comes without Δ."""
     return jnp.linalg.cholesky(B + jnp.diag(signs))
 
 
-def _signed_cholesky(B: Array, signs: Array, order: Array) -> Array:
+def _signed_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: Int[Array, "n"]) -> Float[Array, "n n"]:
     """C in general. How many signs are negative is known only at run time, so masks stand in for the blocks."""
     B = B[order[:, None], order] + jnp.diag(signs)
     plus, minus = signs > 0.0, signs < 0.0
@@ -177,7 +179,7 @@ def _signed_cholesky(B: Array, signs: Array, order: Array) -> Array:
     return jnp.where(plus[:, None], C_plus, Y.T + C_minus)
 
 
-def _solve(structure: Dense, sites: Sites, root: SignedRoot, shift: Array) -> Array:
+def _solve(structure: Dense, sites: Sites, root: SignedRoot, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
     """(I + ΠK)⁻¹ b, where b = Πc + r is split so that neither part cancels: W(c − Kr) + r.
 
     The textbook form b − WKb loses as many digits as ΠK is large: six for a noise variance of 1e-6. Along the
@@ -197,15 +199,15 @@ class DenseConditioned(Conditioned):
     structure: Dense
     root: SignedRoot
     sites: Sites
-    weights: Array
-    mean: Array
-    log_det: Array
-    proper: Array
+    weights: Float[Array, "N L"]
+    mean: Float[Array, "N L"]
+    log_det: Float[Array, ""]
+    proper: Bool[Array, ""]
 
-    def solve(self, shift: Array) -> Array:
+    def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
         return _solve(self.structure, self.sites, self.root, shift)
 
-    def marginals(self) -> tuple[Array, Array]:
+    def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         half = self.root.half(self.structure.K)
         return self.mean, block_diag_of(self.structure.diagonal()) - self.root.gram(half)  # A = K − KWK
 
@@ -228,14 +230,14 @@ class DenseConditioned(Conditioned):
 class DenseState(State):
     """Mean and whole covariance of the posterior; an update changes the covariance by rank L, in O(N²)."""
 
-    covariance: Array  # A, (NL, NL), data-major
-    mean: Array  # h, (N, L)
+    covariance: Float[Array, "NL NL"]  # A, data-major
+    mean: Float[Array, "N L"]  # h
 
-    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+    def marginal(self, n: Index) -> tuple[Float[Array, "L"], Float[Array, "L L"]]:
         L = self.mean.shape[1]
         return self.mean[n], jax.lax.dynamic_slice(self.covariance, (n * L, n * L), (L, L))
 
-    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "DenseState":
+    def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "DenseState":
         h, A = self.marginal(n)
         L = len(h)
         a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows: contiguous, and A is symmetric
@@ -248,17 +250,21 @@ class DenseState(State):
 class DensePredictor(Predictor):
     """Mean k*ᵀg in O(N), covariance k** − k*ᵀWk* in O(N²) per point. ``cross`` is K(X*, X), shape (L, S, N)."""
 
-    weights: Array
+    weights: Float[Array, "N L"]
     root: SignedRoot
 
     @property
-    def mean_weights(self) -> Array:
+    def mean_weights(self) -> Float[Array, "L N"]:
         return self.weights.T
 
-    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+    def __call__(
+        self, cross: Float[Array, "L S N"], prior: Float[Array, "S L"]
+    ) -> tuple[Float[Array, "S L"], Float[Array, "S L L"]]:
         half = self.root.half(jnp.swapaxes(cross, 1, 2))
         return jnp.einsum("lsn,nl->sl", cross, self.weights), block_diag_of(prior) - self.root.gram(half)
 
-    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+    def joint(
+        self, cross: Float[Array, "S N"], prior: Float[Array, "S S"], latent: Index = 0
+    ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
         half = self.root.half_of(cross.T, latent)
         return cross @ self.weights[:, latent], prior - half.T @ (self.root.signs[:, None] * half)

@@ -13,10 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Bool, Float
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.rows import Piece, map_over_rows, piece_size
 from errorband.structures.sites import (
+    Index,
     SimplexSites,
     Sites,
     block_diag_of,
@@ -53,8 +55,8 @@ class LowRank(Structure):
     4
     """
 
-    diag: Array
-    basis: Array
+    diag: Float[Array, "own N"]
+    basis: Float[Array, "own N M"]
     shared_by: int = eqx.field(default=1, static=True)
 
     def __check_init__(self):
@@ -72,15 +74,15 @@ class LowRank(Structure):
     def n_latents(self) -> int:
         return len(self.basis) * self.shared_by
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, "N L"]:
         return jnp.broadcast_to((self.diag + jnp.sum(self.basis**2, axis=2)).T, (self.n_data, self.n_latents))
 
-    def dense(self) -> Array:
+    def dense(self) -> Float[Array, "NL NL"]:
         N = self.n_data
         K = self.basis @ jnp.swapaxes(self.basis, 1, 2) + self.diag[:, :, None] * jnp.eye(N, dtype=self.basis.dtype)
         return data_major(jnp.broadcast_to(K, (self.n_latents, N, N)))
 
-    def matvec(self, x: Array) -> Array:
+    def matvec(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
         return self.diag.T * x + _basis_times(self.basis, _basis_adjoint(self.basis, x))
 
     def repeated(self, n_latents: int) -> "LowRank":
@@ -132,30 +134,30 @@ class LowRank(Structure):
         )
 
 
-def concatenate_bases(bases: Sequence[Array]) -> Array:
-    """Bases (1, ..., M_l) of L latents as one array (L, ..., max M_l); the narrower ones get zero columns."""
+def concatenate_bases(bases: Sequence[Float[Array, "1 ..."]]) -> Float[Array, "L ..."]:
+    """Bases (1, ..., M_l) of L latents as one array (L, ..., max M_l), the narrower ones padded with zero columns."""
     M = max(basis.shape[-1] for basis in bases)
     pad = lambda basis: [(0, 0)] * (basis.ndim - 1) + [(0, M - basis.shape[-1])]  # noqa: E731
     return jnp.concatenate([jnp.pad(basis, pad(basis)) for basis in bases])
 
 
-def _basis_times(basis: Array, w: Array) -> Array:
-    """Φ w: (L, M) → (N, L)."""
+def _basis_times(basis: Float[Array, "#L N M"], w: Float[Array, "L M"]) -> Float[Array, "N L"]:
+    """Φ w."""
     return basis[0] @ w.T if len(basis) == 1 else jnp.einsum("lnm,lm->nl", basis, w)
 
 
-def _basis_adjoint(basis: Array, x: Array) -> Array:
-    """Φᵀx: (N, L) → (L, M)."""
+def _basis_adjoint(basis: Float[Array, "#L N M"], x: Float[Array, "N L"]) -> Float[Array, "L M"]:
+    """Φᵀx."""
     return x.T @ basis[0] if len(basis) == 1 else jnp.einsum("nl,lnm->lm", x, basis)
 
 
-def _of(basis: Array, l: Array | int) -> Array:
-    """The basis of latent l, which all may share: (N, M)."""
+def _of(basis: Float[Array, "own N M"], l: Index) -> Float[Array, "N M"]:
+    """The basis of latent l; all latents may share one."""
     return basis[0] if len(basis) == 1 else basis[l]
 
 
-def _weighted_product(basis: Array, E: Array) -> Array:
-    """ΦᵀEΦ, the lower triangle: (LM, LM). Of the blocks Φ_kᵀE_klΦ_l only those with k ≥ l are made, one by one."""
+def _weighted_product(basis: Float[Array, "#L N M"], E: Float[Array, "N L L"]) -> Float[Array, "LM LM"]:
+    """Lower triangle of ΦᵀEΦ. Only the blocks Φ_kᵀE_klΦ_l with k ≥ l are computed, one by one."""
     L, M = E.shape[-1], basis.shape[2]
 
     def block(pair):
@@ -169,7 +171,9 @@ def _weighted_product(basis: Array, E: Array) -> Array:
     return jnp.zeros((L, M, L, M), basis.dtype).at[k, :, l].set(blocks).reshape(L * M, L * M)
 
 
-def _absorb(d: Array, sites: Sites) -> tuple[Array, Array, Array]:
+def _absorb(
+    d: Float[Array, "N #L"], sites: Sites
+) -> tuple[Float[Array, "N L L"], Float[Array, "N L L"], Float[Array, ""]]:
     """Condition the independent part ε on the sites: T = (I + DΠ)⁻¹ and E = ΠT for each datum, and log |I + DΠ|.
 
     NaN in the log-determinant if some I + D½ΠₙD½ is not positive definite. ``d`` is (N, L), or (N, 1) if shared.
@@ -189,7 +193,9 @@ def _absorb(d: Array, sites: Sites) -> tuple[Array, Array, Array]:
     return gain, symmetrise(block_matmul(precision, gain)), log_det
 
 
-def _absorb_simplex(d: Array, share: Array) -> tuple[Array, Array, Array]:
+def _absorb_simplex(
+    d: Float[Array, "N #L"], share: Float[Array, "N L"]
+) -> tuple[Float[Array, "N L L"], Float[Array, "N L L"], Float[Array, ""]]:
     """The same for sites of softmax, s their share, in closed form: E is a site of softmax again, of share e.
 
     With Π = diag(s) − ssᵀ/Σs and e = s/(1 + ds)::
@@ -206,7 +212,13 @@ def _absorb_simplex(d: Array, share: Array) -> tuple[Array, Array, Array]:
     return block_diag_of(scale) + d[:, :, None] * outer, block_diag_of(e) - outer, log_det
 
 
-def _solve(structure: LowRank, sites: Sites, gain: Array, chol: Array, shift: Array) -> tuple[Array, Array]:
+def _solve(
+    structure: LowRank,
+    sites: Sites,
+    gain: Float[Array, "N L L"],
+    chol: Float[Array, "LM LM"],
+    shift: Float[Array, "N L"],
+) -> tuple[Float[Array, "N L"], Float[Array, "L M"]]:
     """(I + ΠK)⁻¹b = Tᵀ(b − ΠΦγ) and the posterior mean of w, γ = B⁻¹ΦᵀTᵀb."""
     gain_T = jnp.swapaxes(gain, 1, 2)
     right = _basis_adjoint(structure.basis, block_times(gain_T, shift))
@@ -214,13 +226,13 @@ def _solve(structure: LowRank, sites: Sites, gain: Array, chol: Array, shift: Ar
     return block_times(gain_T, shift - sites.times(_basis_times(structure.basis, gamma))), gamma
 
 
-def triangular_inverse(chol: Array) -> Array:
+def triangular_inverse(chol: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """C⁻¹. Small, and it turns the solves for thousands of rows into one matrix product."""
     return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
 
 
-def _gram(inverse: Array, basis: Array) -> Array:
-    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares with C⁻¹: (L, S, M), or (1, S, M) if shared → (S, L, L)."""
+def _gram(inverse: Float[Array, "LM LM"], basis: Float[Array, "#L S M"]) -> Float[Array, "S L L"]:
+    """φ̃B⁻¹φ̃ᵀ for every row of a basis, as sums of squares with C⁻¹."""
     _, S, M = basis.shape
     L = len(inverse) // M
 
@@ -242,24 +254,24 @@ class LowRankConditioned(Conditioned):
     """
 
     structure: LowRank
-    gain: Array  # T = (I + D₀Π)⁻¹, (N, L, L)
-    precision: Array  # E = ΠT, (N, L, L)
-    chol: Array  # C with CCᵀ = B = I + ΦᵀEΦ, (LM, LM)
-    gamma: Array  # γ, posterior mean of w, (L, M)
+    gain: Float[Array, "N L L"]  # T = (I + D₀Π)⁻¹
+    precision: Float[Array, "N L L"]  # E = ΠT
+    chol: Float[Array, "LM LM"]  # C with CCᵀ = B = I + ΦᵀEΦ
+    gamma: Float[Array, "L M"]  # γ, posterior mean of w
     sites: Sites
-    weights: Array
-    mean: Array
-    log_det: Array
-    proper: Array
+    weights: Float[Array, "N L"]
+    mean: Float[Array, "N L"]
+    log_det: Float[Array, ""]
+    proper: Bool[Array, ""]
 
-    def solve(self, shift: Array) -> Array:
+    def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
         return _solve(self.structure, self.sites, self.gain, self.chol, shift)[0]
 
-    def marginals(self) -> tuple[Array, Array]:
+    def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         gram = block_matmul(self.gain, _gram(triangular_inverse(self.chol), self.structure.basis))
         return self.mean, self._noise() + symmetrise(block_matmul(gram, jnp.swapaxes(self.gain, 1, 2)))
 
-    def _noise(self) -> Array:
+    def _noise(self) -> Float[Array, "N L L"]:
         return symmetrise(self.gain * self.structure.diag.T[:, None, :])  # D = TD₀
 
     def adjoint(self) -> LowRank:
@@ -315,23 +327,23 @@ class LowRankState(State):
     factor is a long scalar recurrence, that of S one outer product.
     """
 
-    basis: Array  # Φ, (L, N, M), or (1, N, M) if shared
-    gain: Array  # T, (N, L, L)
-    noise: Array  # D, (N, L, L)
-    spread: Array  # S, (LM, LM)
-    zeta: Array  # ζ, (N, L)
-    gamma: Array  # γ, (L, M)
+    basis: Float[Array, "#L N M"]  # Φ
+    gain: Float[Array, "N L L"]  # T
+    noise: Float[Array, "N L L"]  # D
+    spread: Float[Array, "LM LM"]  # S
+    zeta: Float[Array, "N L"]  # ζ
+    gamma: Float[Array, "L M"]  # γ
 
-    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+    def marginal(self, n: Index) -> tuple[Float[Array, "L"], Float[Array, "L L"]]:
         P, PS = self._row(n)
         return self.zeta[n] + P @ self.gamma.reshape(-1), symmetrise(self.noise[n] + PS @ P.T)
 
-    def _row(self, n: Array | int) -> tuple[Array, Array]:
-        """Pₙ and Pₙ S, both (L, LM)."""
+    def _row(self, n: Index) -> tuple[Float[Array, "L LM"], Float[Array, "L LM"]]:
+        """Pₙ and Pₙ S."""
         P = (self.gain[n][:, :, None] * self.basis[:, n]).reshape(self.gain.shape[1], -1)
         return P, P @ self.spread
 
-    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "LowRankState":
+    def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "LowRankState":
         h, A = self.marginal(n)
         PS = self._row(n)[1]
         L, D, eye = len(h), self.noise[n], jnp.eye(len(h), dtype=h.dtype)
@@ -356,18 +368,22 @@ class LowRankPredictor(Predictor):
     ``cross`` is the basis at the new inputs, whitened like the training basis: Φ* = K_*u L_uu⁻ᵀ, shape (L, S, M).
     """
 
-    gamma: Array  # posterior mean of w, (L, M)
-    inverse: Array  # C⁻¹, (LM, LM): C⁻ᵀC⁻¹ is the posterior covariance of w
+    gamma: Float[Array, "L M"]  # posterior mean of w
+    inverse: Float[Array, "LM LM"]  # C⁻¹: C⁻ᵀC⁻¹ is the posterior covariance of w
 
     @property
-    def mean_weights(self) -> Array:
+    def mean_weights(self) -> Float[Array, "L M"]:
         return self.gamma
 
-    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+    def __call__(
+        self, cross: Float[Array, "#L S M"], prior: Float[Array, "S L"]
+    ) -> tuple[Float[Array, "S L"], Float[Array, "S L L"]]:
         unexplained = prior - jnp.sum(cross**2, axis=2).T
         return _basis_times(cross, self.gamma), block_diag_of(unexplained) + _gram(self.inverse, cross)
 
-    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+    def joint(
+        self, cross: Float[Array, "S M"], prior: Float[Array, "S S"], latent: Index = 0
+    ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
         # With the columns of C⁻¹ that belong to this latent, halfᵀhalf = Φ* Cov(w) Φ*ᵀ.
         half = self.inverse.reshape(-1, *self.gamma.shape)[:, latent] @ cross.T
         return cross @ self.gamma[latent], prior - cross @ cross.T + half.T @ half

@@ -14,11 +14,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import cho_solve
+from jaxtyping import Bool, Float, Int
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.dense import Dense, DenseConditioned
 from errorband.structures.low_rank import LowRankPredictor, concatenate_bases, triangular_inverse
 from errorband.structures.sites import (
+    Index,
     Sites,
     block_matmul,
     block_solve,
@@ -50,9 +52,9 @@ class LowRankBlocks(Structure):
         predicted from w alone (PITC).
     """
 
-    rest: Array
-    basis: Array
-    place: Array
+    rest: Float[Array, "L blocks B B"]
+    basis: Float[Array, "L blocks B M"]
+    place: Float[Array, "N"]
     local: bool = eqx.field(default=False, static=True)
 
     @property
@@ -68,33 +70,33 @@ class LowRankBlocks(Structure):
         """Number of blocks, and of places in each."""
         return self.basis.shape[1], self.basis.shape[2]
 
-    def to_places(self, x: Array) -> Array:
-        """Sum of values of rows (N, ...) at each place: (blocks, B, ...)."""
+    def to_places(self, x: Float[Array, "N *rest"]) -> Float[Array, "blocks B *rest"]:
+        """Sum over the rows at each place."""
         blocks, B = self.shape
         summed = jnp.zeros((blocks * B, *x.shape[1:]), x.dtype).at[self.place.astype(int)].add(x)
         return summed.reshape(blocks, B, *x.shape[1:])
 
-    def to_rows(self, x: Array) -> Array:
-        """Value of each row (N, ...) from those at places (blocks, B, ...)."""
+    def to_rows(self, x: Float[Array, "blocks B *rest"]) -> Float[Array, "N *rest"]:
+        """Value at the place of each row."""
         return x.reshape(-1, *x.shape[2:])[self.place.astype(int)]
 
-    def firsts(self) -> Array:
-        """Whether a row is the first at its place, (N,)."""
+    def firsts(self) -> Bool[Array, "N"]:
+        """Whether a row is the first at its place."""
         index, rows = self.place.astype(int), jnp.arange(self.n_data)
         blocks, B = self.shape
         return jnp.full(blocks * B, self.n_data).at[index].min(rows)[index] == rows
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, "N L"]:
         variances = jnp.diagonal(self.rest, axis1=2, axis2=3) + jnp.sum(self.basis**2, axis=3)
         return self.to_rows(jnp.moveaxis(variances, 0, -1))
 
-    def dense(self) -> Array:
+    def dense(self) -> Float[Array, "NL NL"]:
         L, blocks, B, M = self.basis.shape
         index, flat = self.place.astype(int), self.basis.reshape(L, blocks * B, M)
         own = jnp.einsum("lkij,kq->lkiqj", self.rest, jnp.eye(blocks, dtype=flat.dtype)).reshape(L, blocks * B, -1)
         return data_major((own + flat @ jnp.swapaxes(flat, 1, 2))[:, index[:, None], index])
 
-    def matvec(self, x: Array) -> Array:
+    def matvec(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
         x = self.to_places(x)
         return self.to_rows(self.at_places(x, jnp.einsum("kil,lkim->lm", x, self.basis)))
 
@@ -119,24 +121,24 @@ class LowRankBlocks(Structure):
         rest, basis = (jnp.sum(a, axis=0, keepdims=True) for a in (self.rest, self.basis))
         return LowRankBlocks(rest, basis, self.place, self.local)
 
-    def at_places(self, g: Array, gamma: Array) -> Array:
-        """Λg + Φγ for g (blocks, B, L) and γ (L, M): (blocks, B, L)."""
+    def at_places(self, g: Float[Array, "blocks B L"], gamma: Float[Array, "L M"]) -> Float[Array, "blocks B L"]:
+        """Λg + Φγ at all places."""
         return jnp.einsum("lkij,kjl->kil", self.rest, g) + jnp.einsum("lkim,lm->kil", self.basis, gamma)
 
     def condition(self, sites: Sites) -> "LowRankBlocksConditioned":
         L, M = self.n_latents, self.basis.shape[-1]
-        within = Sites(self.to_places(sites.shift), self.to_places(sites.precision))
 
         def one_block(B, block):
-            """The block's own posterior of ε; what it adds to B = I + ΦᵀEΦ; and its rows of EΦ."""
-            rest, basis, own_sites = block
-            own: Any = Dense(rest).condition(own_sites)
+            """Add ΦᵀEΦ of a block to B; the posterior of ε in the block, and its rows of EΦ."""
+            rest, basis, shift, precision = block
+            own: Any = Dense(rest).condition(Sites(shift, precision))
             half = own.root.half(basis).reshape(-1, L * M)  # E = RᵀΔR; this is RΦ
             signed = own.root.signs[:, None] * half
             return B + half.T @ signed, (own, own.root.back(signed))
 
         eye = jnp.eye(L * M, dtype=self.basis.dtype)
-        blocks = (jnp.moveaxis(self.rest, 1, 0), jnp.moveaxis(self.basis, 1, 0), within)
+        summed = (self.to_places(sites.shift), self.to_places(sites.precision))
+        blocks = (jnp.moveaxis(self.rest, 1, 0), jnp.moveaxis(self.basis, 1, 0), *summed)
         B, (own, G) = jax.lax.scan(one_block, eye, blocks)
         # E may have either sign: given that every block of I + Λ½ΠΛ½ is positive definite, B is so exactly if the
         # posterior is proper (the Schur complement of the joint precision of ε and w).
@@ -158,8 +160,13 @@ class LowRankBlocks(Structure):
 
 
 def _solved(
-    structure: LowRankBlocks, sites: Sites, G: Array, chol: Array, shift: Array, own: Array
-) -> tuple[Array, Array, Array]:
+    structure: LowRankBlocks,
+    sites: Sites,
+    G: Float[Array, "blocks B L LM"],
+    chol: Float[Array, "LM LM"],
+    shift: Float[Array, "N L"],
+    own: Float[Array, "blocks B L"],
+) -> tuple[Float[Array, "N L"], Float[Array, "N L"], Float[Array, "L M"]]:
     """(I + ΠK)⁻¹b, K times that, and γ = B⁻¹ΦᵀTᵀb, from Tᵀb of all blocks: g = Tᵀb − EΦγ and h = Λg + Φγ.
 
     At a place with several rows these share g: each has b − Πh of its own, and the first has what is left, which is all
@@ -183,37 +190,37 @@ class LowRankBlocksConditioned(Conditioned):
 
     structure: LowRankBlocks
     own: DenseConditioned  # of each block under the prior Λ, stacked
-    precision_basis: Array  # EΦ, (blocks, B, L, LM)
-    chol: Array  # C with CCᵀ = B, (LM, LM)
-    gamma: Array  # posterior mean of w, (L, M)
+    precision_basis: Float[Array, "blocks B L LM"]  # EΦ
+    chol: Float[Array, "LM LM"]  # C with CCᵀ = B
+    gamma: Float[Array, "L M"]  # posterior mean of w
     sites: Sites
-    weights: Array
-    mean: Array
-    log_det: Array
-    proper: Array
+    weights: Float[Array, "N L"]
+    mean: Float[Array, "N L"]
+    log_det: Float[Array, ""]
+    proper: Bool[Array, ""]
 
-    def solve(self, shift: Array) -> Array:
+    def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
         solve = lambda block: block[0].solve(block[1])  # noqa: E731
         own = jax.lax.map(solve, (self.own, self.structure.to_places(shift)))
         return _solved(self.structure, self.sites, self.precision_basis, self.chol, shift, own)[0]
 
-    def marginals(self) -> tuple[Array, Array]:
+    def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         _, own = jax.lax.map(lambda block: block.marginals(), self.own)
         half = self._gain_basis() @ triangular_inverse(self.chol).T
         return self.mean, self.structure.to_rows(own + half @ jnp.swapaxes(half, -1, -2))
 
-    def _gain_basis(self) -> Array:
-        """TΦ = Φ − ΛEΦ: (blocks, B, L, LM)."""
+    def _gain_basis(self) -> Float[Array, "blocks B L LM"]:
+        """TΦ = Φ − ΛEΦ."""
         taken = jnp.einsum("lkij,kjlc->kilc", self.structure.rest, self.precision_basis)
         return self._wide_basis() - taken
 
-    def _wide_basis(self) -> Array:
-        """Φ with the rows of each latent in its own columns: (blocks, B, L, LM)."""
+    def _wide_basis(self) -> Float[Array, "blocks B L LM"]:
+        """Φ with the M columns of each latent among LM columns, zero elsewhere."""
         L, blocks, B, M = self.structure.basis.shape
         wide = jnp.einsum("lkim,lj->kiljm", self.structure.basis, jnp.eye(L, dtype=self.mean.dtype))
         return wide.reshape(blocks, B, L, L * M)
 
-    def predicted_without_own_site(self) -> tuple[Array, Array] | None:
+    def predicted_without_own_site(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]] | None:
         """Latents of a new input equal to each row's, predicted from w without the site of the row.
 
         With the site of row n taken out of w, and P = TΦ, X = φₙB⁻¹Pₙᵀ the covariance of φₙw with fₙ,
@@ -288,24 +295,24 @@ class LowRankBlocksState(State):
         D ← D − dᵀ(I + ΔDₙ)⁻¹Δ d,    P ← P − dᵀ(I + ΔDₙ)⁻¹Δ Pₙ,    ζ ← ζ + dᵀ(I + ΔDₙ)⁻¹(δ − Δζₙ).
     """
 
-    place: Array
-    covariance: Array  # D, (blocks, B, L, B, L)
-    gain_basis: Array  # P, (blocks, B, L, LM)
-    spread: Array  # S, (LM, LM)
-    zeta: Array  # ζ, (blocks, B, L)
-    gamma: Array  # γ, (L, M)
+    place: Float[Array, "N"]
+    covariance: Float[Array, "blocks B L B L"]  # D
+    gain_basis: Float[Array, "blocks B L LM"]  # P
+    spread: Float[Array, "LM LM"]  # S
+    zeta: Float[Array, "blocks B L"]  # ζ
+    gamma: Float[Array, "L M"]  # γ
 
-    def marginal(self, n: Array | int) -> tuple[Array, Array]:
+    def marginal(self, n: Index) -> tuple[Float[Array, "L"], Float[Array, "L L"]]:
         k, i = self._at(n)
         P = self.gain_basis[k, i]
         own = self.covariance[k, i][:, i]
         return self.zeta[k, i] + P @ self.gamma.reshape(-1), symmetrise(own + P @ self.spread @ P.T)
 
-    def _at(self, n: Array | int) -> tuple[Array, Array]:
-        """Block and place in it."""
+    def _at(self, n: Index) -> tuple[Int[Array, ""], Int[Array, ""]]:
+        """Number of the block of row n, and its place within the block."""
         return jnp.divmod(self.place[n].astype(int), self.zeta.shape[1])
 
-    def update(self, n: Array | int, d_shift: Array, d_precision: Array) -> "LowRankBlocksState":
+    def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "LowRankBlocksState":
         h, A = self.marginal(n)
         (k, i), L = self._at(n), len(h)
         P, d, zeta = self.gain_basis[k, i], self.covariance[k, i], self.zeta[k, i]

@@ -5,9 +5,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
+from jaxtyping import Bool, Float
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.sites import SimplexSites, Sites, block_diag_of
+from errorband.structures.sites import Index, SimplexSites, Sites, block_diag_of
 
 
 class Factors(eqx.Module):
@@ -21,13 +22,13 @@ class Factors(eqx.Module):
     ``inner_scale`` and a one on the diagonal of the matrix in the last term.
     """
 
-    chol: Array  # L_c, (C, N, N)
-    root: Array  # D_c½, (C, N)
-    inner_chol: Array  # of S⁻½ (Σ E_c) S⁻½, (N, N)
-    inner_scale: Array  # S⁻½, (N,)
+    chol: Float[Array, "C N N"]  # L_c
+    root: Float[Array, "C N"]  # D_c½
+    inner_chol: Float[Array, "N N"]  # of S⁻½ (Σ E_c) S⁻½
+    inner_scale: Float[Array, "N"]  # S⁻½
 
     @classmethod
-    def factorise(cls, K: Array, share: Array) -> "Factors":
+    def factorise(cls, K: Float[Array, "C N N"], share: Float[Array, "N C"]) -> "Factors":
         root, total = jnp.sqrt(share.T), jnp.sum(share, axis=1)
         scale = jnp.where(total > 0.0, 1.0 / jnp.sqrt(jnp.where(total > 0.0, total, 1.0)), 0.0)
         eye = jnp.eye(K.shape[1], dtype=K.dtype)
@@ -42,21 +43,21 @@ class Factors(eqx.Module):
         return cls(chol, root, jnp.linalg.cholesky(inner), scale)
 
     @property
-    def diagonals(self) -> Array:
+    def diagonals(self) -> Float[Array, "n"]:
         """Diagonals of all triangular factors."""
         return jnp.append(jnp.diagonal(self.chol, axis1=1, axis2=2), jnp.diagonal(self.inner_chol))
 
-    def times(self, x: Array) -> Array:
-        """W x for x of shape (N, C)."""
+    def times(self, x: Float[Array, "N C"]) -> Float[Array, "N C"]:
+        """W x."""
         Ex = self._E(x.T)
         inner = _cho_solve(self.inner_chol, self.inner_scale * jnp.sum(Ex, axis=0))
         return (Ex - self._E(jnp.broadcast_to(self.inner_scale * inner, Ex.shape))).T
 
-    def _E(self, x: Array) -> Array:
+    def _E(self, x: Float[Array, "C N"]) -> Float[Array, "C N"]:
         return self.root * jax.vmap(_cho_solve)(self.chol, self.root * x)
 
-    def covariance(self, columns: Array, prior: Array) -> Array:
-        """Covariance k** − kᵀWk between the classes, (S, C, C), for columns k of shape (C, N, S), a set per class."""
+    def covariance(self, columns: Float[Array, "C N S"], prior: Float[Array, "S C"]) -> Float[Array, "S C C"]:
+        """Covariance k** − kᵀWk between the classes at each of S inputs, for columns k of each class."""
 
         def one_class(inputs):
             half, across = self._halves(*inputs)
@@ -66,19 +67,21 @@ class Factors(eqx.Module):
         between = jax.lax.map(lambda a: jnp.sum(a[None] * across, axis=1), across)  # (C, C, S)
         return block_diag_of(prior - own.T) + jnp.moveaxis(between, 2, 0)
 
-    def joint(self, columns: Array, prior: Array, latent: int) -> Array:
-        """Covariance K** − kᵀWk of one class between S new inputs, (S, S), for its columns k of shape (N, S)."""
+    def joint(self, columns: Float[Array, "N S"], prior: Float[Array, "S S"], latent: Index) -> Float[Array, "S S"]:
+        """Covariance K** − kᵀWk of one class between S inputs, for the columns k of that class."""
         half, across = self._halves(self.chol[latent], self.root[latent], columns)
         return prior - half.T @ half + across.T @ across
 
-    def _halves(self, chol: Array, root: Array, columns: Array) -> tuple[Array, Array]:
+    def _halves(
+        self, chol: Float[Array, "N N"], root: Float[Array, "N"], columns: Float[Array, "N S"]
+    ) -> tuple[Float[Array, "N S"], Float[Array, "N S"]]:
         """For columns k of class c, H = L_c⁻¹D_c½k and J such that kᵀE_ck = HᵀH and kᵀE_c(Σ_c E_c)⁻¹E_ck = JᵀJ."""
         half = solve_triangular(chol, root[:, None] * columns, lower=True)
         back = root[:, None] * solve_triangular(chol, half, lower=True, trans="T")  # E_c k
         return half, solve_triangular(self.inner_chol, self.inner_scale[:, None] * back, lower=True)
 
-    def blocks(self) -> Array:
-        """The diagonal blocks of W, (C, N, N)."""
+    def blocks(self) -> Float[Array, "C N N"]:
+        """The diagonal blocks of W."""
 
         def one_class(inputs):
             chol, r = inputs
@@ -94,13 +97,13 @@ class SimplexConditioned(Conditioned):
     structure: Structure
     sites: SimplexSites
     factors: Factors
-    weights: Array
-    mean: Array
-    log_det: Array
-    proper: Array
+    weights: Float[Array, "N L"]
+    mean: Float[Array, "N L"]
+    log_det: Float[Array, ""]
+    proper: Bool[Array, ""]
 
     @classmethod
-    def of(cls, structure: Structure, K: Array, sites: SimplexSites) -> "SimplexConditioned":
+    def of(cls, structure: Structure, K: Float[Array, "L N N"], sites: SimplexSites) -> "SimplexConditioned":
         factors = Factors.factorise(K, sites.share)
         weights = _solve(structure, factors, sites.shift)
         diagonals = factors.diagonals
@@ -114,10 +117,10 @@ class SimplexConditioned(Conditioned):
             proper=jnp.all(jnp.isfinite(diagonals)),
         )
 
-    def solve(self, shift: Array) -> Array:
+    def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
         return _solve(self.structure, self.factors, shift)
 
-    def marginals(self) -> tuple[Array, Array]:
+    def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         return self.mean, self.factors.covariance(self.structure.K, self.structure.diagonal())  # pyright: ignore[reportAttributeAccessIssue]
 
     def adjoint(self) -> Structure:
@@ -135,33 +138,37 @@ class SimplexConditioned(Conditioned):
 class SimplexPredictor(Predictor):
     """Mean k*ᵀg and the exact C×C covariance k** − k*ᵀWk* of new latents; ``cross`` is K(X*, X), shape (C, S, N)."""
 
-    weights: Array
+    weights: Float[Array, "N L"]
     factors: Factors
 
     @property
-    def mean_weights(self) -> Array:
+    def mean_weights(self) -> Float[Array, "L N"]:
         return self.weights.T
 
     @property
     def numbers_per_row(self) -> int:
         return 2 * self.weights.size  # cross, and what becomes of it; no set for each pair of classes
 
-    def __call__(self, cross: Array, prior: Array) -> tuple[Array, Array]:
+    def __call__(
+        self, cross: Float[Array, "L S N"], prior: Float[Array, "S L"]
+    ) -> tuple[Float[Array, "S L"], Float[Array, "S L L"]]:
         mean = jnp.einsum("csn,nc->sc", cross, self.weights)
         return mean, self.factors.covariance(jnp.swapaxes(cross, 1, 2), prior)
 
-    def joint(self, cross: Array, prior: Array, latent: int = 0) -> tuple[Array, Array]:
+    def joint(
+        self, cross: Float[Array, "S N"], prior: Float[Array, "S S"], latent: Index = 0
+    ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
         return cross @ self.weights[:, latent], self.factors.joint(cross.T, prior, latent)
 
 
-def _solve(structure: Structure, factors: Factors, shift: Array) -> Array:
+def _solve(structure: Structure, factors: Factors, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
     """(I + ΠK)⁻¹b = b − WKb. Nothing cancels: softmax sites are weaker than one."""
     return shift - factors.times(structure.matvec(shift))
 
 
-def _gram(half: Array) -> Array:
+def _gram(half: Float[Array, "n S"]) -> Float[Array, "S S"]:
     return half.T @ half
 
 
-def _cho_solve(chol: Array, x: Array) -> Array:
+def _cho_solve(chol: Float[Array, "n n"], x: Float[Array, "n"]) -> Float[Array, "n"]:
     return solve_triangular(chol, solve_triangular(chol, x, lower=True), lower=True, trans="T")

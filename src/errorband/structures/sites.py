@@ -7,6 +7,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
+from jaxtyping import Float, Int
+
+Index = int | Int[Array, ""]
+"""Index of a row or latent function; may be traced."""
 
 
 class Sites(eqx.Module):
@@ -29,8 +33,8 @@ class Sites(eqx.Module):
     ((3, 1), (3, 1, 1))
     """
 
-    shift: Array
-    precision: Array
+    shift: Float[Array, "N L"]
+    precision: Float[Array, "N L L"]
 
     @classmethod
     def zeros(cls, n_data: int, n_latents: int = 1) -> "Sites":
@@ -41,11 +45,11 @@ class Sites(eqx.Module):
     def n_latents(self) -> int:
         return self.shift.shape[1]
 
-    def times(self, f: Array) -> Array:
-        """Π f for f of shape (N, L)."""
+    def times(self, f: Float[Array, "N L"]) -> Float[Array, "N L"]:
+        """Π f."""
         return block_times(self.precision, f)
 
-    def eigen(self) -> tuple[Array, Array]:
+    def eigen(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ.
 
         Eigenvalues at the level of round-off are returned as zero.
@@ -66,10 +70,10 @@ class SimplexSites(Sites):
         The vectors dₙ ≥ 0; zero for a datum that says nothing.
     """
 
-    share: Array
+    share: Float[Array, "N L"]
 
     @classmethod
-    def of(cls, shift: Array, share: Array) -> "SimplexSites":
+    def of(cls, shift: Float[Array, "N L"], share: Float[Array, "N L"]) -> "SimplexSites":
         total = jnp.sum(share, axis=1)[:, None, None]
         outer = share[:, :, None] * share[:, None, :] / jnp.where(total > 0.0, total, 1.0)
         return cls(shift, block_diag_of(share) - outer, share)
@@ -84,18 +88,18 @@ class SimplexSites(Sites):
 # shape, so the branch costs nothing at run time.
 
 
-def block_times(blocks: Array, x: Array) -> Array:
-    """Matrix-vector products of blocks (..., L, L) with x (..., L)."""
+def block_times(blocks: Float[Array, "*batch i j"], x: Float[Array, "*batch j"]) -> Float[Array, "*batch i"]:
+    """Matrix-vector products."""
     return blocks[..., 0] * x if blocks.shape[-1] == 1 else jnp.einsum("...ij,...j->...i", blocks, x)
 
 
-def block_matmul(a: Array, b: Array) -> Array:
-    """Products of blocks (..., L, L)."""
+def block_matmul(a: Float[Array, "*batch i j"], b: Float[Array, "*batch j k"]) -> Float[Array, "*batch i k"]:
+    """Matrix products."""
     return a * b if a.shape[-1] == 1 else a @ b
 
 
-def block_solve(a: Array, b: Array) -> Array:
-    """a⁻¹ b for blocks a (..., L, L) and b (..., L, S)."""
+def block_solve(a: Float[Array, "*batch L L"], b: Float[Array, "*batch L S"]) -> Float[Array, "*batch L S"]:
+    """a⁻¹ b for each block."""
     if a.shape[-1] == 1:
         return b / a
     if a.shape[-1] == 2:  # a call of LAPACK for every datum would take ten times as long
@@ -105,41 +109,43 @@ def block_solve(a: Array, b: Array) -> Array:
     return jnp.linalg.solve(a, b)
 
 
-def symmetrise(blocks: Array) -> Array:
-    """The symmetric part, to stop round-off from growing."""
+def symmetrise(blocks: Float[Array, "*batch L L"]) -> Float[Array, "*batch L L"]:
+    """The symmetric part, which keeps round-off from growing."""
     return blocks if blocks.shape[-1] == 1 else 0.5 * (blocks + jnp.swapaxes(blocks, -1, -2))
 
 
-def block_diag_of(values: Array) -> Array:
-    """Diagonal blocks (..., L, L) from their diagonals (..., L)."""
+def block_diag_of(values: Float[Array, "*batch L"]) -> Float[Array, "*batch L L"]:
+    """Diagonal blocks from their diagonals."""
     return values[..., None] * jnp.eye(values.shape[-1], dtype=values.dtype)
 
 
-def minus_outer(A: Array, left: Array, right: Array) -> Array:
-    """A − leftᵀ right, for a few rows (L, K) against A (K, K): written out, it is a single pass over A."""
+def minus_outer(A: Float[Array, "K K"], left: Float[Array, "L K"], right: Float[Array, "L K"]) -> Float[Array, "K K"]:
+    """A − leftᵀ right for small L. Written as a sum of outer products it is a single pass over A."""
     for a, b in zip(left, right, strict=True):
         A = A - a[:, None] * b
     return A
 
 
-def data_major(K: Array) -> Array:
-    """One covariance (NL, NL) of all latent values, data-major, from that of each latent function (L, N, N)."""
+def data_major(K: Float[Array, "L N N"]) -> Float[Array, "NL NL"]:
+    """Covariance of all latent values, data-major, from that of each latent function."""
     L, N, _ = K.shape
     return jnp.einsum("lnm,lk->nlmk", K, jnp.eye(L, dtype=K.dtype)).reshape(N * L, N * L)
 
 
-def site_change(mean: Array, cov: Array, d_shift: Array, d_precision: Array) -> tuple[Array, Array]:
-    """(I + ΔC)⁻¹Δ, symmetric, and (I + ΔC)⁻¹(δ − Δm): what a change (δ, Δ) of a site does to a posterior N(m, C)."""
+def site_change(
+    mean: Float[Array, "L"], cov: Float[Array, "L L"], d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]
+) -> tuple[Float[Array, "L L"], Float[Array, "L"]]:
+    """(I + ΔC)⁻¹Δ, symmetric, and (I + ΔC)⁻¹(δ − Δm), for a change (δ, Δ) of the site of a marginal N(m, C)."""
     right = jnp.concatenate([d_precision, (d_shift - d_precision @ mean)[:, None]], axis=1)
     change = block_solve(jnp.eye(len(mean), dtype=mean.dtype) + d_precision @ cov, right)
     return symmetrise(change[:, :-1]), change[:, -1]
 
 
-def second_moment(mean: Array, cov: Array) -> Array:
-    """E ffᵀ, blocks (N, L, L), of normal distributions with these means (N, L) and covariances (N, L, L)."""
+def second_moment(mean: Float[Array, "N L"], cov: Float[Array, "N L L"]) -> Float[Array, "N L L"]:
+    """E ffᵀ of normal distributions with these means and covariances."""
     return cov + mean[:, :, None] * mean[:, None, :]
 
 
 def select(condition: ArrayLike, a: Any, b: Any) -> Any:
-    """The pytree a where the condition holds, else b, which is alike."""
+    """The pytree a where the condition holds, else b, of the same structure and shapes."""
     return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)

@@ -26,6 +26,7 @@ from errorband.model import Model, at_values, inducing_inputs
 from errorband.numerics import in_double_precision
 from errorband.objective import EvidenceObjective
 from errorband.optimise import LBFGS, warn_if_not_converged
+from errorband.parameters import Parameter
 from errorband.predictive import Predictive
 
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
@@ -62,16 +63,18 @@ class GaussianProcess(BaseEstimator):
         start, inference = self._start(data)
         if self.verbose > 0 and self.approximation == "auto" and not isinstance(start.approximation, Exact):
             print(f"{type(self).__name__}: {self.approximation_reason_}", file=sys.stderr)
-        log_scale = float(np.log(scaling.y_scale))
-        found = search.run(start, inference, data, log_scale)
+        found = search.run(start, inference, data, float(np.log(scaling.y_scale)))
         self._keep_search(found)
-        objective = found.objective
-        model, prior = objective.at(found.theta)
+        self._keep_posterior(found.objective, found.theta, scaling)
+
+    def _keep_posterior(self, objective: EvidenceObjective, theta: np.ndarray, scaling: Scaling) -> None:
+        """Condition the model at ``theta`` on the data of the objective and store the fitted attributes."""
+        model, prior = objective.at(theta)
         last = objective.conclude(prior)
         inference = objective.inference  # which may have been followed by another
         # Density of the targets as given, not as standardised.
         degrees = len(objective.data.y) - objective.basis.shape[1]
-        self.log_evidence_ = last.log_evidence - degrees * log_scale
+        self.log_evidence_ = last.log_evidence - degrees * float(np.log(scaling.y_scale))
         self.inference_status_ = last.status
         self.posterior_ = inference.posterior(model, prior, objective.data, objective.basis, last.state)
         self.kernel_, self.likelihood_, self.mean_ = model.kernel, model.likelihood, model.mean
@@ -81,14 +84,36 @@ class GaussianProcess(BaseEstimator):
         self._training_data = objective.data
         self._state = jax.tree.map(np.asarray, last.state)
         if not last.status.converged:
-            warnings.warn(f"{last.status.message} See inference_status_.", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{last.status.message} See inference_status_.", ConvergenceWarning, stacklevel=5)
         if self.jitter_ > 0:
             warnings.warn(
                 f"The covariance was not positive definite; {self.jitter_:.2g} was added to its diagonal (jitter_). "
                 "Duplicate rows without noise are a common cause.",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
+
+    @in_double_precision
+    def _condition(self, data: TrainingData) -> None:
+        """Replace the posterior by the one given ``data``, which are scaled by ``scaling_`` already.
+
+        Called on a copy of a fitted estimator. All hyperparameters are held fixed, so nothing is searched.
+        """
+        fitted = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
+        model = parameters.replace_values(
+            fitted, {e.path: Parameter(e.value, fixed=True) for e in parameters.entries(fitted)}
+        )
+        self.likelihood_.check_targets(data.y)
+        for rows in chunks(data.X):
+            self.kernel_.check(rows)
+        reason = self.inference_.supports(fitted, data)
+        if reason is not None:
+            raise ValueError(reason)
+        active = rows_to_learn_from(fitted, data, self.random_state)
+        objective = EvidenceObjective(model, self.inference_, data if active is None else data.rows(active))
+        self._keep_posterior(objective, objective.theta0, self.scaling_)
+        if active is not None:
+            self.active_rows_ = active
 
     def _forget(self) -> None:
         """What an earlier fit found and the next may not."""
@@ -259,6 +284,27 @@ class GaussianProcess(BaseEstimator):
         if self.optimizer == "lbfgs":
             return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+
+    # ------------------------------------------------------------------ what reports and tools ask for
+    @property
+    def members_(self) -> list[Any]:
+        """The fitted models this one is made of: itself, or one for each class with ``multi_class="one_vs_rest"``."""
+        check_is_fitted(self)
+        return [self]
+
+    @property
+    def n_training_rows_(self) -> int | None:
+        """Number of rows the model keeps; None if it was loaded from a file that does not hold them."""
+        check_is_fitted(self)
+        return None if self._training_data is None else len(self._training_data.y)
+
+    def training_data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs (n, D) and targets (n,) the model learned from, in the units of the data.
+
+        With ``SubsetOfData`` and ``IVM`` these are the rows that were kept.
+        """
+        data, scaling = self._rows(), self.scaling_
+        return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
 
     # ------------------------------------------------------------------ keeping
     def save(self, path: Any) -> None:

@@ -1,5 +1,6 @@
 """Gaussian-process classification."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
-from errorband.estimators.validation import check_columns_are_numeric
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.inference import EP, Inference, Laplace, TrainingData
 from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
@@ -172,6 +173,64 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             self._fit(*self._training(X, codes, weights))
         return self
 
+    def condition_on(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
+        """Return a new model with the same hyperparameters and the same scaling, conditioned on other data.
+
+        Nothing is searched and this model is left as it is. ``classes_``, ``fit_result_`` and
+        ``approximation_reason_`` of the new model are those of this one; the rows it was fitted to are forgotten unless
+        they are passed again.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            With the columns seen in ``fit``.
+        y : array (n,)
+            Labels among ``classes_``; not all of them need to occur.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out.
+
+        Returns
+        -------
+        model : GPClassifier
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from errorband import GPClassifier
+        >>> x = np.linspace(-3, 3, 60)
+        >>> label = np.where(np.sin(2 * x) > 0, "up", "down")
+        >>> model = GPClassifier().fit(x[::2, None], label[::2])
+        >>> other = model.condition_on(x[1::2, None], label[1::2])
+        >>> other.predict([[0.8], [2.4]]).tolist()
+        ['up', 'down']
+        """
+        check_is_fitted(self)
+        new = copy.copy(self)
+        X, codes, weights = new._validated(X, y, sample_weight, classes=self.classes_)
+        if hasattr(self, "estimators_"):
+            models = [m.condition_on(X, codes == c, weights) for c, m in enumerate(self.estimators_)]
+            new._keep_models(models, X, codes, weights)
+        else:
+            new._condition(new._training(X, codes, weights, self.scaling_)[0])
+        return new
+
+    def exact_limit(self, n_classes: int = 2) -> int:
+        """Return up to how many rows ``approximation="auto"`` keeps the whole covariance with so many classes."""
+        unfitted: Any = clone(self)
+        unfitted.classes_ = np.arange(n_classes)
+        if unfitted._one_for_each_class():
+            unfitted.classes_ = np.arange(2)
+        return unfitted._exact_rows(unfitted._likelihood())
+
+    @property
+    def members_(self) -> list[Any]:
+        """The fitted models this one is made of: itself, or one for each class with ``multi_class="one_vs_rest"``."""
+        return self.estimators_ if hasattr(self, "estimators_") else super().members_
+
+    def training_data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs (n, D) and labels (n,) the model learned from, in the units of the data."""
+        return super().training_data()[0], self.classes_[self._training_codes()]
+
     def objective(self, X: Any, y: Any, sample_weight: Any = None) -> EvidenceObjective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
         X, codes, weights = self._validated(X, y, sample_weight)
@@ -179,25 +238,43 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             raise ValueError("With multi_class='one_vs_rest' each class has an objective of its own; pass y == label.")
         return self._objective(self._training(X, codes, weights)[0])
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Inputs, positions of the labels in ``classes_`` and weights, of the rows that count."""
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, classes: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Inputs, positions of the labels in ``classes_`` and weights, of the rows that count.
+
+        With ``classes`` the labels must be among them; else ``classes_`` is set to the labels found.
+        """
         check_columns_are_numeric(X)
-        X, y = validate_data(self, X, y, dtype=READ_AS)
+        X, y = validate_data(self, X, y, reset=classes is None, dtype=READ_AS)
         check_classification_targets(y)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        found, codes = np.unique(y, return_inverse=True)
+        if classes is not None:
+            strange = ", ".join(map(repr, found[~np.isin(found, classes)].tolist()[:3]))
+            if strange or len(found) == 0:
+                told = f"labels the model was not fitted to: {strange}" if strange else "no row of positive weight"
+                raise ValueError(f"y has {told}. Pass labels among classes_.")
+            codes = np.searchsorted(classes, found)[codes]
+        self.classes_ = found if classes is None else classes
         if len(self.classes_) < 2:
             found = f"one class ({self.classes_.tolist()[0]!r})" if len(self.classes_) else "no row of positive weight"
             raise ValueError(f"A classifier needs two classes or more; y has {found}. Add rows of another class.")
-        share = np.bincount(codes, weights)
+        share = np.bincount(codes, weights, minlength=len(self.classes_))
         self.class_prior_ = share / share.sum()
         return X, codes, weights
 
-    def _training(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> tuple[TrainingData, Scaling]:
-        scaling = self._scaling(X, weights=weights)
+    def _training(
+        self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, scaling: Scaling | None = None
+    ) -> tuple[TrainingData, Scaling]:
+        """Validated data as the model sees them, and their scaling: the one given, or one made from these data."""
+        if scaling is None:
+            scaling = self._scaling(X, weights=weights)
+        else:
+            check_magnitude(X, "X")
         labels = self._likelihood().class_values[codes]
         return TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
 
@@ -212,6 +289,12 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         alike: Any = [clone(self) for _ in self.classes_]
         models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
         self._forget()
+        self._keep_models(models, X, codes, weights)
+
+    def _keep_models(
+        self, models: list["GPClassifier"], X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
+    ) -> None:
+        """Store fitted two-class models, one for each class, and what follows from them."""
         self.estimators_ = models
         vars(self).update(one_vs_rest.fitted_attributes(self.estimators_))
         self._training_data = TrainingData(training_inputs(X, self.scaling_), codes.astype(float), weights=weights)

@@ -1,5 +1,6 @@
 """Gaussian-process regression."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -138,19 +139,65 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._fit(*self._training(X, y, noise_variance))
         return self
 
+    def condition_on(self, X: Any, y: Any, noise_variance: Any = None) -> "GPRegressor":
+        """Return a new model with the same hyperparameters and the same scaling, conditioned on other data.
+
+        Nothing is searched and this model is left as it is. ``fit_result_`` and ``approximation_reason_`` of the new
+        model are those of this one; the rows it was fitted to are forgotten unless they are passed again.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+            With the columns seen in ``fit``.
+        y : array (n,)
+        noise_variance : array (n,), optional
+            Known noise variance of each target, on top of the likelihood's own.
+
+        Returns
+        -------
+        model : GPRegressor
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from errorband import GPRegressor
+        >>> x = np.linspace(0, 6, 40)
+        >>> y = np.sin(x) + 0.05 * np.random.default_rng(0).normal(size=40)
+        >>> model = GPRegressor().fit(x[:30, None], y[:30])
+        >>> longer = model.condition_on(x[:, None], y)
+        >>> bool(longer.kernel_.variance == model.kernel_.variance)
+        True
+        >>> (longer.predict([[5.5]]) - np.sin(5.5)).round(1) + 0.0
+        array([0.])
+        """
+        check_is_fitted(self)
+        new = copy.copy(self)
+        new._condition(new._training(X, y, noise_variance, self.scaling_)[0])
+        return new
+
+    def exact_limit(self) -> int:
+        """Return up to how many rows ``approximation="auto"`` keeps the whole covariance."""
+        return self._exact_rows(self._likelihood())
+
     def objective(self, X: Any, y: Any, noise_variance: Any = None) -> EvidenceObjective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
         return self._objective(self._training(X, y, noise_variance)[0])
 
-    def _training(self, X: Any, y: Any, noise_variance: Any) -> tuple[TrainingData, Scaling]:
+    def _training(
+        self, X: Any, y: Any, noise_variance: Any, scaling: Scaling | None = None
+    ) -> tuple[TrainingData, Scaling]:
+        """Validated data as the model sees them, and their scaling: the one given, or one made from these data."""
         check_columns_are_numeric(X)
-        X, y = validate_data(self, X, y, dtype=READ_AS, y_numeric=True)
+        X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
             noise_variance = check_noise_variance(noise_variance, len(y))
         check_magnitude(y, "y")
-        # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
-        scaling = self._scaling(X, y if self._likelihood().location_scale else None)
+        if scaling is None:
+            # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
+            scaling = self._scaling(X, y if self._likelihood().location_scale else None)
+        else:
+            check_magnitude(X, "X")
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
         return TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
 

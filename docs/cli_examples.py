@@ -66,7 +66,7 @@ holds the target, noise included, with probability `--level`. The id column name
     (
         "Info",
         "`info` shows what a model file holds; `--json` prints the same for programs. In Python,\n"
-        '`errorband.load("model.eb")` gives the estimator and `errorband.pipeline.TableModel.load("model.eb")` the\n'
+        '`errorband.load("model.eb")` gives the estimator and `errorband.table_model.TableModel.load("model.eb")` the\n'
         "estimator with its table encoder.",
         ["errorband info model.eb"],
     ),

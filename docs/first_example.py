@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from errorband import GPRegressor
-from errorband.demo import draw_band
+from errorband.cli.demonstrations import draw_band
 
 rng = np.random.default_rng(0)
 x = np.concatenate([rng.uniform(0, 4, 60), rng.uniform(6, 10, 60)])

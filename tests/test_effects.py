@@ -99,7 +99,7 @@ def _tiny_noise():
 
 def test_training_data_come_back_in_their_units(additive):
     model, X, y = additive
-    found_X, found_y = effects.training_data(model)
+    found_X, found_y = model.training_data()
     np.testing.assert_allclose(found_X, X.to_numpy())
     np.testing.assert_allclose(found_y, y.to_numpy())
 

@@ -191,15 +191,6 @@ def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) ->
 
 
 # ------------------------------------------------------------------------------------------- what models know of data
-def training_data(model: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and targets a model was fitted to, in the units of the data."""
-    check_is_fitted(model)
-    data, scaling = getattr(model, "_training_data", None), model.scaling_
-    if data is None:
-        raise ValueError(f"This {type(model).__name__} does not keep its training data; pass X (and y) as well.")
-    return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
-
-
 def additive(model: Any) -> bool:
     """Whether targets are the latent function plus noise, so that both have the same units."""
     return model.likelihood_.location_scale
@@ -213,7 +204,7 @@ def has_one_latent(model: Any) -> bool:
 def inputs(model: Any, X: Any = None) -> np.ndarray:
     """X as an array of floats with the columns of the model; the training inputs if None."""
     if X is None:
-        return training_data(model)[0]
+        return model.training_data()[0]
     check_is_fitted(model)
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
@@ -240,7 +231,7 @@ def feature_position(feature: int | str, names: list[str]) -> int:
 
 def _grid(model: Any, values: np.ndarray, j: int, n_grid: int) -> tuple[np.ndarray, bool]:
     """Values of input j to ask about: all of them if they are few, or evenly spaced ones."""
-    kernel = getattr(model, "estimators_", [model])[0].kernel_
+    kernel = model.members_[0].kernel_
     labels = bool(kernel.raw_columns(model.n_features_in_)[j])  # numbers of nodes and the like: no value in between
     levels = np.unique(values)
     if labels or len(levels) <= MAX_LEVELS:

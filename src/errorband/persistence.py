@@ -4,7 +4,7 @@
       model.json      {"format": "errorband", "version": 1, "estimator": …, "checksums": …}
       model.sha256    checksum of model.json, which holds those of the arrays
       arrays/0.npy …  float64 arrays, read with allow_pickle=False
-      table.json      optional: how a table becomes the model's inputs (errorband.pipeline); model.json has its checksum
+      table.json      optional: how a table becomes inputs (errorband.table_model); model.json has its checksum
 
 Objects are written as the name of a class and its fields, and only classes of the tables below are ever made when
 reading. Register a kernel of your own (``KERNELS["Mine"] = Mine``) before saving or loading a model that uses it.

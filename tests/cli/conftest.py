@@ -1,5 +1,7 @@
 """Small tables as files, and a way to run the tool in this process."""
 
+import contextlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,15 +9,27 @@ from sklearn.datasets import load_diabetes, load_wine
 from typer.testing import CliRunner
 
 from errorband.cli import app
+from errorband.reporting.classification.baselines import CLASS_BASELINES
+from errorband.reporting.regression.baselines import BASELINES
+
+
+@contextlib.contextmanager
+def cheap_baselines():
+    """Leave out gradient boosting, which takes seconds for its cross-validation."""
+    with pytest.MonkeyPatch.context() as patch:
+        for registry in (BASELINES, CLASS_BASELINES):
+            patch.delitem(registry, "Gradient boosting")
+        yield
 
 
 @pytest.fixture(scope="session")
 def run():
-    """Run the tool; the result has exit_code, stdout and stderr."""
+    """Run the tool; the result has exit_code, stdout and stderr. Baselines are cheap ones unless all are asked for."""
     runner = CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1"})
 
-    def invoke(*args, **kwargs):
-        return runner.invoke(app, [str(a) for a in args], **kwargs)
+    def invoke(*args, all_baselines=False, **kwargs):
+        with contextlib.nullcontext() if all_baselines else cheap_baselines():
+            return runner.invoke(app, [str(a) for a in args], **kwargs)
 
     return invoke
 

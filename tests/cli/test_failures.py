@@ -146,7 +146,7 @@ def test_numbers_that_cannot_be_fitted(run, tmp_path):
 
 
 def test_unexpected_errors_and_debug(run, fitted, monkeypatch):
-    monkeypatch.setattr("errorband.pipeline.TableModel.load", lambda path: 1 / 0)
+    monkeypatch.setattr("errorband.table_model.TableModel.load", lambda path: 1 / 0)
     check_one_sentence(run("info", fitted / "model.eb"), 1)
     shown = run("info", fitted / "model.eb", "--debug")
     assert shown.exit_code == 1

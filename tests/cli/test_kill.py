@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from errorband.pipeline import TableModel
+from errorband.table_model import TableModel
 
 # One process loads the libraries, then forks: each child saves again and again until it is killed.
 SAVE_AND_DIE = """
 import os, random, signal, sys, time
-from errorband.pipeline import TableModel
+from errorband.table_model import TableModel
 path, trials = sys.argv[1], range(*map(int, sys.argv[2:]))
 model = TableModel.load(path)
 for trial in trials:

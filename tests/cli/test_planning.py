@@ -10,7 +10,7 @@ from errorband.approximations import FITC
 from errorband.cli import planning
 from errorband.cli.planning import Settings, inducing_for, plan
 from errorband.estimators import base
-from errorband.pipeline import TableModel
+from errorband.table_model import TableModel
 
 NUMBERS = SimpleNamespace(task="regression", labels=[])
 CLASSES = SimpleNamespace(task="classification", labels=["no", "yes"])
@@ -94,7 +94,7 @@ def test_many_rows_are_all_used_and_it_says_how(run, fitted, tmp_path, small):
     assert "rows, drawn at random" not in result.stderr
     assert "Model, learned from 80 rows" in result.stdout
     model = TableModel.load(tmp_path / "m.eb").estimator
-    assert len(model._training_data.y) == 80
+    assert model.n_training_rows_ == 80
     assert model.approximation_.inducing_inputs.shape == (9, 3)
     facts = json.loads(run("info", tmp_path / "m.eb", "--json").stdout)
     assert (facts["model"], facts["approximation"], facts["n_inducing"]) == ("auto", "FITC", 9)
@@ -109,13 +109,13 @@ def test_an_exact_model_leaves_rows_out_with_a_warning(run, fitted, tmp_path, sm
     result = run("fit", fitted / "data.csv", *COLUMNS, "-o", tmp_path / "m.eb", "--model", "exact", "--time-budget", 5)
     assert result.exit_code == 0, result.stderr
     assert "Warning: The model keeps 50 of 80 rows" in result.stderr
-    assert len(TableModel.load(tmp_path / "m.eb").estimator._training_data.y) == 50
+    assert TableModel.load(tmp_path / "m.eb").estimator.n_training_rows_ == 50
 
 
 def test_few_rows_need_no_approximation_and_it_says_so(run, fitted):
     facts = json.loads(run("info", fitted / "model.eb", "--json").stdout)
     assert (facts["approximation"], facts["n_inducing"]) == ("Exact", None)
-    assert facts["approximation_reason"] == "No approximation: 80 rows, of at most 5000."
+    assert facts["approximation_reason"] == "No approximation: 64 rows, of at most 5000."  # as chosen for the search
 
 
 def test_compare_says_where_it_uses_inducing_points(run, fitted, monkeypatch):

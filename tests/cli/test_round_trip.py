@@ -11,9 +11,13 @@ import pytest
 import errorband
 from errorband import LBFGS, GPRegressor
 from errorband.approximations import APPROXIMATIONS
-from errorband.compare import catalogue
-from errorband.pipeline import TableModel, as_frame
-from errorband.reporting.scores import BASELINES
+from errorband.cli import fitting
+from errorband.cli.cross_validation import catalogue, class_catalogue
+from errorband.cli.kernel_names import kernel_named
+from errorband.cli.planning import Settings
+from errorband.reporting.classification.baselines import CLASS_BASELINES
+from errorband.reporting.regression.baselines import BASELINES
+from errorband.table_model import TableModel, as_frame
 from errorband.tables import TableEncoder, read_table
 
 
@@ -59,10 +63,11 @@ def test_the_model_is_one_fitted_by_hand(fitted):
     model = TableModel.load(fitted / "model.eb")
     assert model.encoder == encoder
     X, y = as_frame(encoder.transform(frame))
-    held_out = model.estimator._training_data
-    assert held_out.X.shape == X.shape
-    by_hand = GPRegressor(model.estimator.kernel_, likelihood=model.estimator.likelihood_, optimizer=None).fit(X, y)
-    np.testing.assert_allclose(by_hand.predict(X), model.estimator.predict(X), rtol=1e-10)
+    assert model.estimator.n_training_rows_ == len(X)
+    train, _ = fitting.split(encoder.transform(frame), encoder, Settings())
+    searched = GPRegressor(kernel_named("se"), random_state=0).fit(X.iloc[train], y[train])
+    assert model.estimator.scaling_.y_shift == searched.scaling_.y_shift == pytest.approx(y[train].mean())
+    np.testing.assert_allclose(searched.condition_on(X, y).predict(X), model.estimator.predict(X), rtol=1e-10)
 
 
 def test_standard_input_and_output(run, fitted, diabetes):
@@ -113,7 +118,7 @@ def test_many_rows_are_drawn_and_it_says_so(run, fitted, tmp_path):
     assert "30 of 80 rows" in first.stderr
     run(*args, "-o", tmp_path / "b.eb", "--max-rows", 30, "--time-budget", 20)
     a, b = (TableModel.load(tmp_path / name).estimator for name in ("a.eb", "b.eb"))
-    np.testing.assert_array_equal(a._training_data.X, b._training_data.X)
+    np.testing.assert_array_equal(a.training_data()[0], b.training_data()[0])
 
 
 def test_quiet_prints_nothing(run, fitted, tmp_path):
@@ -139,7 +144,7 @@ def test_compare(run, fitted):
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert {row[1].strip() for row in rows} == {
         "GP, se", "GP, matern32", "GP, matern52", "GP, se+linear",
-        "gradient boosting", "linear regression", "training mean",
+        "linear regression", "training mean",
     }  # fmt: skip
     nlpd = [float(row[2].replace("−", "-")) for row in rows]
     assert nlpd == sorted(nlpd)
@@ -156,6 +161,29 @@ def test_baselines_of_compare_are_those_of_reports():
         np.testing.assert_array_equal(found.std, of_report.std)
     with pytest.raises(ValueError, match="so few or so many rows"):
         methods["gradient boosting"](X[:10], y[:10], X[10:])
+    codes, methods = (y > 0).astype(int), class_catalogue(2)
+    for name in CLASS_BASELINES:
+        found = methods[name.lower()](X[:30], codes[:30], X[30:])
+        np.testing.assert_array_equal(found, CLASS_BASELINES[name][1](X[:30], codes[:30], X[30:], 2))
+
+
+@pytest.mark.parametrize(("target", "registry"), [("progression", BASELINES), ("sex", CLASS_BASELINES)])
+def test_fit_with_a_report_trains_every_baseline_once(run, fitted, tmp_path, monkeypatch, target, registry):
+    trained = []
+    for name, (note, fit) in registry.items():
+        counted = lambda *args, name=name, fit=fit: trained.append(name) or fit(*args)  # noqa: E731
+        monkeypatch.setitem(registry, name, (note, counted))
+    args = ("--ignore", "patient,clinic,visit", "-o", tmp_path / "m.eb", "--report", tmp_path / "r.html")
+    result = run("fit", fitted / "data.csv", "--target", target, *args, "--time-budget", 1, all_baselines=True)
+    assert result.exit_code == 0, result.stderr
+    assert trained == list(registry)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for name in registry:
+        assert name in result.stdout
+        assert name in page
+    verdict = TableModel.load(tmp_path / "m.eb").facts["verdict"]
+    assert verdict in " ".join(result.stdout.split())
+    assert verdict in page.replace("\u202f%", " %")
 
 
 def test_demo(run, tmp_path):
@@ -164,7 +192,7 @@ def test_demo(run, tmp_path):
     for name in ("band.png", "diabetes.csv", "model.eb", "report.html", "new.csv", "predictions.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
         assert name in result.stdout
-    assert result.stdout.count("Gradient boosting") == 3  # two demonstrations and the fit have the same baselines
+    assert result.stdout.count("Linear regression") == 3  # two demonstrations and the fit have the same baselines
 
 
 def test_version_and_help(run):
@@ -189,7 +217,7 @@ def test_inducing_points(run, fitted, tmp_path):
     model = TableModel.load(tmp_path / "m.eb").estimator
     assert type(model.approximation_).__name__ == "VFE"
     assert len(model.approximation_.inducing_inputs) == 7
-    assert len(model._training_data.y) == 80
+    assert model.n_training_rows_ == 80
 
 
 def test_automatic_number_of_inducing_points(run, fitted, tmp_path):

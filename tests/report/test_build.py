@@ -10,11 +10,14 @@ from sklearn.metrics import r2_score
 from errorband import metrics
 from errorband.likelihoods import Gaussian
 from errorband.reporting import report
-from errorband.reporting.build import build_regression
-from errorband.reporting.checks import CoverageAt, coverage_range, verdict
-from errorband.reporting.common import MAX_POINTS
-from errorband.reporting.scores import Scores, baseline_scores, mean_crps, paired, score
-from errorband.reporting.sections import regression_sections
+from errorband.reporting.parts.comparison import Scores, paired
+from errorband.reporting.parts.coverage import CoverageAt, coverage_range
+from errorband.reporting.parts.rows import MAX_POINTS
+from errorband.reporting.regression.assessment import verdict
+from errorband.reporting.regression.baselines import baseline_scores
+from errorband.reporting.regression.build import build_regression, prediction_findings
+from errorband.reporting.regression.scores import mean_crps, score
+from errorband.reporting.regression.sections import regression_sections
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,43 @@ def test_verdict_on_calibration(observed, words):
     at = [_at(level, o) for level, o in zip((0.5, 0.8, 0.95), observed, strict=True)]
     scores = Scores("m", "", {"r2": 0.5}, np.ones(400))
     assert words in verdict(scores, [], at, "t", 400)[-1]
+
+
+def test_a_coverage_outside_the_range_of_chance_is_not_called_calibrated():
+    """75 of 84 targets in a 95 % band: fewer than 97.5 of 100 calibrated models would show."""
+    n, inside = 84, (42, 67, 75)
+    at = [_at(level, k / n, n) for level, k in zip((0.5, 0.8, 0.95), inside, strict=True)]
+    assert at[-1].surely_low <= at[-1].observed < at[-1].low
+    assert [a.verdict for a in at] == ["right", "right", "perhaps too narrow"]
+    said = verdict(Scores("m", "", {"r2": 0.5}, np.ones(n)), [], at, "t", n)[-1]
+    assert said == (
+        "Its 95 % bands hold 89 % of the targets, where chance would leave calibrated ones at 90 % to 99 %: they are "
+        "perhaps too narrow."
+    )
+    (finding,) = prediction_findings(at, n, None)
+    assert (finding.level, finding.title) == ("note", "Bands perhaps too narrow")
+    inner = [_at(0.5, 52 / n, n), *[_at(level, k / n, n) for level, k in ((0.8, 67), (0.95, 80))]]
+    said = verdict(Scores("m", "", {"r2": 0.5}, np.ones(n)), [], inner, "t", n)[-1]
+    assert "and its 50 % bands 62 %" in said
+    assert said.endswith("perhaps too wide.")
+
+
+def test_what_is_assessed_already_is_not_computed_again(frame, flags, monkeypatch):
+    from errorband.reporting import assess
+    from errorband.reporting.classification.baselines import CLASS_BASELINES
+    from errorband.reporting.regression.baselines import BASELINES
+
+    trained = []
+    for registry in (BASELINES, CLASS_BASELINES):
+        for name, (note, fit) in registry.items():
+            counted = lambda *args, name=name, fit=fit: trained.append(name) or fit(*args)  # noqa: E731
+            monkeypatch.setitem(registry, name, (note, counted))
+    for case in (frame, flags):
+        trained.clear()
+        found = assess(case.model, case.X_test, case.y_test)
+        content = report(case.model, case.X_test, case.y_test, assessment=found).content
+        assert len(trained) == len(set(trained)) == 3
+        assert (content.scores, content.verdict) == (found.scores, found.verdict)
 
 
 def test_verdict_on_accuracy(content):

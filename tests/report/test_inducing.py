@@ -11,12 +11,8 @@ from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.reporting import report
-from errorband.reporting.sparse import (
-    inducing,
-    inducing_of_classes_section,
-    inducing_of_each,
-    inducing_section,
-)
+from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
+from errorband.reporting.parts.inducing.sections import inducing_of_classes_section, inducing_section
 
 KERNEL = SquaredExponential(0.4, 1.0)
 
@@ -35,7 +31,7 @@ def test_sweep_places_and_certificate_are_in_the_page(grown):
     content, sweep = inducing(model), model.inducing_sweep_
     assert content.places.shape == (sweep.chosen, 1)
     assert content.places.min() > 90  # in the units of the data
-    assert np.isin(content.rows, model._training_data.X * model.scaling_.x_scale + model.scaling_.x_shift).all()
+    assert np.isin(content.rows, model.training_data()[0]).all()
     section = inducing_section(content, ["hour"])
     assert sweep.certificate in section.lead
     assert "left where they were put" in section.lead

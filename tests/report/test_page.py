@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import pytest
 
 from errorband.reporting import report
-from errorband.reporting.figures import Figure
-from errorband.reporting.markup import Html, el, join
-from errorband.reporting.page import Plot, Section, page
+from errorband.reporting.page.document import Plot, Section, page
+from errorband.reporting.page.figure import Figure
+from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.text import number, percent
 
 VOID = {"meta", "link", "br", "img", "hr"}

@@ -38,12 +38,11 @@ def compare(
     """
     import numpy as np
 
-    from errorband import compare as content
-    from errorband.cli import fitting
+    from errorband.cli import cross_validation, fitting
     from errorband.cli.planning import exact_rows, rows_to_search
     from errorband.cli.screen import CLASS_HEADER, Screen, class_rows
-    from errorband.pipeline import as_frame
     from errorband.reporting.text import number, percent
+    from errorband.table_model import as_frame
     from errorband.tables import TableEncoder, TableError
 
     screen = Screen(quiet)
@@ -65,7 +64,7 @@ def compare(
     if len(y) < least:
         raise TableError(f"The table has {len(y)} usable rows where {folds} folds need {least}, so lower --folds.")
     notes = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
-    kernels = content.CLASS_KERNELS if classes else content.COMPARED_KERNELS
+    kernels = cross_validation.CLASS_KERNELS if classes else cross_validation.COMPARED_KERNELS
     n_classes = len(encoder.labels)
     searches = folds * (len(kernels) + (n_classes if n_classes > 2 else 0))  # one for each class, too
     most = max_rows or rows_to_search(encoder, time_budget / searches) * folds // (folds - 1)
@@ -80,9 +79,9 @@ def compare(
             f"take at most {limit:,}."
         )
     screen.note(notes)
-    methods = len(content.class_catalogue(n_classes) if classes else content.catalogue())
+    methods = len(cross_validation.class_catalogue(n_classes) if classes else cross_validation.catalogue())
     with screen.progress("compare", methods * folds) as step:
-        results: list[Any] = (content.cross_validate_classes if classes else content.cross_validate)(
+        results: list[Any] = (cross_validation.cross_validate_classes if classes else cross_validation.cross_validate)(
             X,
             y,
             folds=folds,

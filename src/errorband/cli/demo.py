@@ -22,8 +22,8 @@ def demo(
     debug: o.Debug = False,
 ) -> None:
     """Fit two small data sets, draw a band, and run the tool from table to report. No network."""
-    from errorband import demo as content
-    from errorband.cli.screen import Screen
+    from errorband.cli import demonstrations
+    from errorband.cli.screen import Screen, named_scores
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -32,15 +32,15 @@ def demo(
             f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE
         ) from error
     screen = Screen()
-    scores = content.diabetes_scores(seed)
-    screen.scores("diabetes (442 rows, 10 inputs, a quarter held out)", [(s.name, s.values) for s in scores])
-    model, scores = content.curve(seed)
-    screen.scores("a generated curve with a gap (120 rows)", [(s.name, s.values) for s in scores])
+    found = demonstrations.diabetes(seed)
+    screen.scores("diabetes (442 rows, 10 inputs, a quarter held out)", named_scores(found))
+    model, found = demonstrations.curve(seed)
+    screen.scores("a generated curve with a gap (120 rows)", named_scores(found))
     picture = output / "band.png"
-    content.draw_band(model, picture)
+    demonstrations.draw_band(model, picture)
     screen.say(f"Picture of the band: {picture}\n")
 
-    table, new = content.write_diabetes(output, seed)
+    table, new = demonstrations.write_diabetes(output, seed)
     files = {"output": output / "model.eb", "report": output / "report.html"}
     screen.say(
         f"$ errorband fit {table} --target progression --id patient -o {files['output']} --report {files['report']}"

@@ -58,12 +58,12 @@ def fit(
     """
     o.check_output(output, "--output")
     o.check_output(report, "--report")
-    import numpy as np
-
     from errorband.cli import fitting
     from errorband.cli.planning import Settings, approximation_named
-    from errorband.cli.screen import Screen
-    from errorband.pipeline import TableModel, as_frame
+    from errorband.cli.screen import Screen, named_scores
+    from errorband.reporting import assess
+    from errorband.reporting import report as make_report
+    from errorband.table_model import TableModel, as_frame
     from errorband.tables import TableEncoder
     from errorband.tables.errors import count_of
 
@@ -78,7 +78,7 @@ def fit(
         max_rows=max_rows,
         verbose=0 if quiet else 1,
     )
-    approximation_named(model, inducing)
+    approximation_named(model, inducing)  # a wrong name is refused before the table is read
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(
@@ -98,7 +98,9 @@ def fit(
     fitted = fitting.fit(X, y, encoder, settings, rows)
     screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
     screen.note([*fitted.cuts, *fitted.warnings], "Warning")
-    scores, verdict = fitting.judge(fitted, X, y, encoder)
+    X_test, y_test = X.iloc[fitted.test], y[fitted.test]
+    assessment = assess(fitted.judged, X_test, y_test, target=target)
+    scores, verdict = named_scores(assessment), " ".join(assessment.verdict)
     title = (
         f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
         f"{count_of(X.shape[1], 'input')}"
@@ -111,20 +113,17 @@ def fit(
     if report is None:
         return
     try:
-        from errorband.reporting import report as make_report
-
-        # A class that no training row has cannot be predicted: the report leaves its rows out.
-        known = np.isin(y, fitted.judged.classes_) if encoder.task == "classification" else np.ones(len(y), bool)
-        held_out = fitted.test[known[fitted.test]]
         made = make_report(
             fitted.judged,
-            X.iloc[held_out],
-            y[held_out],
+            X_test,
+            y_test,
             title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
             data_notes=[*notices, *fitted.notes, *fitted.cuts],
             target=target,
             random_state=seed,
             class_names=fitting.class_names(fitted.judged, encoder),
+            assessment=assessment,
+            automatic=fitted.automatic,
         )
         made.save(report)
     except KeyboardInterrupt:
@@ -133,7 +132,7 @@ def fit(
 
 
 def _kernel(name: str):
-    from errorband.compare import kernel_named
+    from errorband.cli.kernel_names import kernel_named
 
     try:
         return kernel_named(name)

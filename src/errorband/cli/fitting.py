@@ -1,4 +1,4 @@
-"""The work of ``errorband fit``: split, search, judge on held-out rows, and condition the model on all of them."""
+"""The work of ``errorband fit``: split the rows, search hyperparameters, and condition the model on all rows."""
 
 import dataclasses
 import math
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 
-from errorband import __version__, parameters
-from errorband.approximations import Inducing
+from errorband import __version__
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.planning import Settings, plan
 from errorband.estimators import GPClassifier, GPRegressor
@@ -19,17 +19,29 @@ from errorband.tables import Encoded, TableEncoder, TableError, read_table
 LEAST_ROWS = 5
 
 
-@dataclasses.dataclass
-class Fitted:
-    """What the search found."""
+@dataclasses.dataclass(frozen=True)
+class FittedModels:
+    """Two models with the hyperparameters that the search found.
 
-    judged: Any  # conditioned on the training rows only
-    final: Any  # conditioned on all rows
+    Attributes
+    ----------
+    judged, final : GPRegressor or GPClassifier
+        Conditioned on training rows only, to be judged on held-out rows; and on all rows, to be written.
+    train, test : arrays of int
+        Positions of the training rows and of the held-out rows that the model can be judged on.
+    automatic : str
+        Why the tool chose the approximation; empty if the user or the estimator did.
+    notes, cuts, warnings : list of str
+        What to tell: remarks, rows left out though nobody asked for it, and what went wrong in the search.
+    """
+
+    judged: Any
+    final: Any
     train: np.ndarray
     test: np.ndarray
-    rows_in_model: int
+    automatic: str
     notes: list[str]
-    cuts: list[str]  # rows left out though nobody asked for it
+    cuts: list[str]
     warnings: list[str]
 
 
@@ -58,22 +70,32 @@ def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[
     n_test = min(max(1, round(settings.test_size * n)), n - 2)
     rows, stratify = np.arange(n), None
     if encoder.task == "classification" and y is not None:
-        counts = np.bincount(y)
-        if len(several := np.flatnonzero(counts[y] > 1)) > n_test:  # the only row of its class is there to learn from
-            rows = several
-        classes = len(np.unique(y[rows]))
-        if counts[y[rows]].min() > 1 and min(n_test, len(rows) - n_test) >= classes:
-            stratify = y[rows]
+        rows, stratify = _rows_to_hold_out(y, n_test, settings.seed)
     _, test = train_test_split(rows, test_size=n_test, random_state=settings.seed, stratify=stratify)
     return np.setdiff1d(np.arange(n), test), np.sort(test)
 
 
-def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> Fitted:
+def _rows_to_hold_out(y: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the rows among which held-out ones are drawn, and their classes if each can be drawn in its share.
+
+    A class can be learned only if a row of it is not held out. Where shares cannot be kept, one row of each class,
+    drawn at random, is therefore set aside to learn from, if enough other rows are left.
+    """
+    n, counts = len(y), np.bincount(y)
+    n_classes = np.count_nonzero(counts)
+    if counts[counts > 0].min() > 1 and min(n_test, n - n_test) >= n_classes:
+        return np.arange(n), y
+    order = np.random.default_rng(seed).permutation(n)
+    set_aside = order[np.unique(y[order], return_index=True)[1]]
+    others = np.setdiff1d(np.arange(n), set_aside)
+    return (others if len(others) > n_test else np.arange(n)), None
+
+
+def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> FittedModels:
     """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``."""
     cls: Any = GPClassifier if encoder.task == "classification" else GPRegressor
     train, test = rows
     chosen = plan(y, train, encoder, settings)
-    searched, notes = chosen.searched, list(chosen.notes)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -83,97 +105,69 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
                 optimizer=LBFGS(max_seconds=settings.time_budget),
                 random_state=settings.seed,
                 verbose=settings.verbose,
-            ).fit(X.iloc[searched], y[searched])
-            if chosen.reason:
-                found.approximation_reason_ = chosen.reason
-            judged = found if len(chosen.judged) == len(searched) else conditioned(found, X, y, chosen.judged)
-            final = conditioned(found, X, y, chosen.final)
+            ).fit(X.iloc[chosen.searched], y[chosen.searched])
+            known = np.isin(y, found.classes_) if encoder.task == "classification" else np.ones(len(y), bool)
+            judged = found
+            if len(chosen.judged) > len(chosen.searched):
+                judged = _conditioned(found, X, y, chosen.judged[known[chosen.judged]])
+            final = _conditioned(found, X, y, chosen.final[known[chosen.final]])
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             told = one_sentence(str(error)).rstrip(".")
             raise Problem(
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
-    final.fit_result_ = found.fit_result_  # how the hyperparameters were found
+    if not known[test].any():
+        raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
+    notes, cuts = list(chosen.notes), list(chosen.cuts)
     if hasattr(found, "inducing_sweep_"):
         notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")
-    told = dict.fromkeys(_told(w) for w in caught if _for_the_user(w))
-    rows_in_model = len(getattr(final, "active_rows_", searched if final is found else chosen.final))
-    return Fitted(judged, final, train, test, rows_in_model, notes, chosen.cuts, list(told))
+    if not known.all():
+        cuts.append(f"{np.sum(~known):,} rows are left out: no row that was learned from has their class.")
+    told = _warnings(caught, found, final)
+    return FittedModels(judged, final, train, test[known[test]], chosen.reason, notes, cuts, told)
 
 
-def conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
-    """The same hyperparameters with other rows: nothing is searched.
+def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
+    return found.condition_on(X.iloc[rows], y[rows])
 
-    A model made of several, one for each class, has no single set of them and stays as it is.
+
+def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> list[str]:
+    """Return what to warn the user of, each sentence once.
+
+    How the search and the inference ended is read from the models, in place of their ConvergenceWarnings, which speak
+    of Python attributes.
     """
-    if isinstance(found.kernel_, list | tuple):
-        return found
-    settings = found.get_params(deep=False) | {
-        "kernel": parameters.plain(found.kernel_),
-        "mean": parameters.plain(found.mean_),
-        # A name stays a name, as it means another object if other rows have more classes.
-        "likelihood": found.likelihood if isinstance(found.likelihood, str) else parameters.plain(found.likelihood_),
-        "optimizer": None,
-    }
-    if not isinstance(settings["approximation"], str):
-        settings["approximation"] = parameters.plain(found.approximation_)
-    model = type(found)(**settings).fit(X.iloc[rows], y[rows])
-    if isinstance(found.approximation_, Inducing):  # how the inducing inputs were found
-        for name in ("approximation_reason_", "inducing_sweep_", "moved_inducing_"):
-            if hasattr(found, name):
-                setattr(model, name, getattr(found, name))
-    return model
+    told = []
+    search = found.fit_result_
+    if not search.converged:
+        advice = "" if search.interrupted else " A larger --time-budget may help."
+        told.append(f"The search for hyperparameters did not converge: {search.message}{advice}")
+    told += [model.inference_status_.message for model in (found, final) if not model.inference_status_.converged]
+    told += [str(w.message) for w in caught if _for_the_user(w.category)]
+    return list(dict.fromkeys(one_sentence(text) for text in told))
 
 
-def _for_the_user(warning: warnings.WarningMessage) -> bool:
-    names = {cls.__name__ for cls in warning.category.__mro__}
-    return "DeprecationWarning" not in names and "FutureWarning" not in names
+def _for_the_user(category: type[Warning]) -> bool:
+    return not issubclass(category, DeprecationWarning | FutureWarning | ConvergenceWarning)
 
 
-def _told(warning: warnings.WarningMessage) -> str:
-    text = one_sentence(str(warning.message))
-    if "did not converge" not in text:
-        return text
-    return text.replace("; see fit_result_", "").rstrip(".") + "; a larger --time-budget may help."
-
-
-def judge(fitted: Fitted, X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder) -> tuple[list[tuple[str, dict]], str]:
-    """Held-out metrics of the model and of baselines, and a verdict in words: the same as in the report."""
-    if encoder.task == "classification":
-        from errorband.cli.classes import judge_classes
-
-        return judge_classes(fitted.judged, X, y, fitted.train, fitted.test, encoder.target)
-    from errorband import effects
-    from errorband.reporting.build import calibrate
-    from errorband.reporting.checks import verdict
-    from errorband.reporting.scores import baseline_scores, paired, score
-
-    model, X_test, y_test = fitted.judged, X.iloc[fitted.test], y[fitted.test]
-    X_train, y_train = effects.training_data(model)
-    predictive = model.predictive(X_test)
-    own = score(f"errorband {type(model).__name__}", "", y_test, predictive, y_train)
-    others = baseline_scores(X_train, y_train, X_test.to_numpy(), y_test)
-    sentences = verdict(
-        own, [paired(own, o) for o in others], list(calibrate(y_test, predictive).at), encoder.target, len(y_test)
-    )
-    return [(s.name, s.values) for s in (own, *others)], " ".join(sentences)
-
-
-def facts(fitted: Fitted, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
+def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
     """What the model file remembers about the fit."""
     kept = fitted.final.approximation_
+    inducing = getattr(kept, "inducing_inputs", None)
     return {
         "data": data,
         "errorband": __version__,
         "rows": encoded.n_rows,
         "rows_used": len(encoded.X),
-        "rows_in_model": fitted.rows_in_model,
+        "rows_in_model": fitted.final.n_training_rows_,
         "rows_held_out": len(fitted.test),
         "kernel": settings.kernel_name,
         "model": settings.model,
         "approximation": type(kept).__name__,
-        "n_inducing": len(kept.inducing_inputs) if isinstance(kept, Inducing) else None,
-        "approximation_reason": fitted.final.approximation_reason_,
+        "n_inducing": None if inducing is None else len(inducing),
+        "approximation_reason": fitted.automatic or fitted.final.approximation_reason_,
+        "automatic": fitted.automatic,
         "seed": settings.seed,
         "search": _search(fitted.final.fit_result_),
         "scores": [

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from errorband.approximations import APPROXIMATIONS, FITC, Inducing
+from errorband.approximations import APPROXIMATIONS, FITC
 from errorband.cli.failures import ExitCode, Problem
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.estimators.base import EXACT_ROWS
@@ -160,12 +160,10 @@ def effort(encoder: TableEncoder) -> float:
 
 
 def exact_rows(encoder: TableEncoder) -> int:
-    """Up to how many rows the estimators keep the whole covariance when that is left to them."""
-    model: Any = GPRegressor()
+    """Return up to how many rows the estimators keep the whole covariance when that is left to them."""
     if encoder.task == "classification":
-        model = GPClassifier()
-        model.classes_ = np.arange(max(len(encoder.labels), 2))
-    return model._exact_rows(model._likelihood())
+        return GPClassifier().exact_limit(max(len(encoder.labels), 2))
+    return GPRegressor().exact_limit()
 
 
 def approximation_named(name: str, inducing: str | None = None) -> Any:
@@ -184,10 +182,11 @@ def approximation_named(name: str, inducing: str | None = None) -> Any:
     cls: Any = known[name.lower()]
     if inducing is None:
         return cls()
-    if inducing == "auto" and issubclass(cls, Inducing):
+    finds_number = hasattr(cls(), "inducing_inputs")  # only the number of inducing inputs can be left to the search
+    if inducing == "auto" and finds_number:
         return cls("auto")
     if not (inducing.isdecimal() and int(inducing) > 0):
-        choice = " or auto" if issubclass(cls, Inducing) else ""
+        choice = " or auto" if finds_number else ""
         raise Problem(f"--inducing {inducing} is not a number above 0{choice}, so give one.", ExitCode.USAGE)
     return cls(int(inducing))
 

@@ -40,7 +40,7 @@ def predict(
     """
     o.check_output(output, "--output")
     from errorband.cli.screen import Screen
-    from errorband.pipeline import TableModel
+    from errorband.table_model import TableModel
     from errorband.tables import read_table, require_column, write_table
     from errorband.tables.errors import count_of
 
@@ -65,9 +65,9 @@ def info(
 ) -> None:
     """Show what a model file holds: its columns, its parts, and how well it did on held-out rows."""
     from errorband.cli.screen import Screen
-    from errorband.pipeline import TableModel
-    from errorband.reporting.describe import describe
+    from errorband.reporting.parts.describe import describe
     from errorband.reporting.text import number
+    from errorband.table_model import TableModel
 
     table_model = TableModel.load(model)
     encoder, facts, estimator = table_model.encoder, table_model.facts, table_model.estimator
@@ -91,7 +91,7 @@ def info(
     lines = {
         "Target": f"{encoder.target} ({encoder.task})",
         "Estimator": type(estimator).__name__,
-        **describe(estimator),
+        **describe(estimator, facts.get("automatic", "")),
         "Log evidence": number(evidence, decimals=2),
         "Rows": f"{facts.get('rows_in_model', 0):,} in the model, of {facts.get('rows', 0):,} in {facts.get('data')}",
         "Search": _search(facts.get("search")),

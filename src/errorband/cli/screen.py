@@ -69,6 +69,12 @@ class Screen:
             yield step
 
 
+def named_scores(assessment: Any) -> list[tuple[str, dict[str, float]]]:
+    """Return names and held-out metrics of an assessment: of the model, called errorband's, and of the baselines."""
+    own, *others = assessment.scores
+    return [(f"errorband {own.name}", own.values), *[(s.name, s.values) for s in others]]
+
+
 SCORE_HEADER = ("method", "RMSE", "R²", "NLPD", "95 % coverage", "95 % width")
 CLASS_HEADER = ("method", "errors", "log loss", "information", "calibration error")
 

@@ -4,9 +4,9 @@ Colours are from Okabe and Ito's palette, which colour-blind readers can tell ap
 that they survive a black-and-white print.
 """
 
-from errorband.plots.checks import plot_calibration, plot_predicted_vs_actual, plot_residuals, plot_trace
-from errorband.plots.classes import plot_error_reject, plot_reliability
 from errorband.plots.functions import plot_band, plot_map, plot_partial_dependence, plot_relevance
+from errorband.plots.predictions import plot_calibration, plot_predicted_vs_actual, plot_residuals, plot_trace
+from errorband.plots.probabilities import plot_error_reject, plot_reliability
 
 __all__ = [
     "plot_band",

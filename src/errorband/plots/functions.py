@@ -56,7 +56,7 @@ def plot_band(
             "or plot_map for two."
         )
     if X is None:
-        x = effects.training_data(model)[0][:, 0]
+        x = model.training_data()[0][:, 0]
         margin = 0.06 * (np.ptp(x) or 1.0)
         grid = np.linspace(x.min() - margin, x.max() + margin, 300)
     else:
@@ -71,7 +71,7 @@ def plot_band(
             ax.plot(grid, draw, color=VERMILION, lw=0.7, alpha=0.7)
     ax.plot(grid, predictive.mean, color=BLUE, lw=1.8, label="mean")
     if data:
-        X_train, y_train = effects.training_data(model)
+        X_train, y_train = model.training_data()
         ax.plot(X_train[:, 0], y_train, "o", ms=3, color="black", alpha=0.6, label="training rows")
     ax.set_xlabel(effects.input_names(model)[0])
     ax.legend(frameon=False, fontsize="small")
@@ -156,7 +156,7 @@ def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, 
         mesh = axis.pcolormesh(*sides, values.reshape(n_grid, n_grid), cmap=colours, shading="gouraud", rasterized=True)
         axis.figure.colorbar(mesh, ax=axis)
         if data:
-            axis.plot(*effects.training_data(model)[0].T, "o", ms=2.5, mfc="white", mec="black", mew=0.5)
+            axis.plot(*model.training_data()[0].T, "o", ms=2.5, mfc="white", mec="black", mew=0.5)
         axis.set(xlabel=names[0], ylabel=names[1], title=title)
     return axes
 

@@ -13,7 +13,7 @@ from typing import Any
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "assess", "report"]
 
 
 class Report:
@@ -33,16 +33,18 @@ class Report:
     @cached_property
     def html(self) -> str:
         """The page, put together when first asked for."""
-        from errorband.reporting import class_sections, sections
-        from errorband.reporting.content import RegressionContent
-        from errorband.reporting.page import page
+        from errorband.reporting.classification.sections import class_header, class_sections
+        from errorband.reporting.page.document import page
+        from errorband.reporting.parts.sections import footer
+        from errorband.reporting.regression.content import RegressionContent
+        from errorband.reporting.regression.sections import regression_header, regression_sections
 
         c = self.content
         if isinstance(c, RegressionContent):
-            parts = sections.regression_header(c), sections.regression_sections(c)
+            parts = regression_header(c), regression_sections(c)
         else:
-            parts = class_sections.class_header(c), class_sections.class_sections(c)
-        return page(c.title, *parts, sections.footer(c))
+            parts = class_header(c), class_sections(c)
+        return page(c.title, *parts, footer(c))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the page to a file; an interrupted write leaves what was there before."""
@@ -72,6 +74,8 @@ def report(
     target: str | None = None,
     random_state: int = 0,
     class_names: Sequence[str] | None = None,
+    assessment: Any = None,
+    automatic: str = "",
 ) -> Report:
     """Report on a fitted regressor or classifier, from its predictions of held-out rows.
 
@@ -96,6 +100,10 @@ def report(
         Which rows are drawn where there are too many.
     class_names : sequence of str, optional
         What to call the classes, in the order of ``classes_``; by default the labels themselves.
+    assessment : optional
+        The result of :func:`assess` for the same rows, if there is one already: nothing of it is computed again.
+    automatic : str
+        Why the approximation was chosen, if a program around the estimator chose it; the estimator knows why if it did.
 
     Returns
     -------
@@ -113,12 +121,7 @@ def report(
     >>> made.content.scores[0].values["r2"] > 0.9
     True
     """
-    if not ((is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "loo"))):
-        raise TypeError(
-            f"report takes a fitted errorband regressor or classifier; got {type(model).__name__}. Of a pipeline or a "
-            "search, pass the estimator itself and the inputs as it sees them."
-        )
-    check_is_fitted(model)
+    _check_model(model)
     target = target or str(getattr(y_test, "name", None) or "target")
     options: dict[str, Any] = {
         "X_train": X_train,
@@ -128,11 +131,72 @@ def report(
         "baselines": baselines,
         "target": target,
         "random_state": random_state,
+        "assessment": assessment,
+        "automatic": automatic,
     }
     if is_classifier(model):
-        from errorband.reporting.class_build import build_classification
+        from errorband.reporting.classification.build import build_classification
 
         return Report(build_classification(model, X_test, y_test, class_names=class_names, **options))
-    from errorband.reporting.build import build_regression
+    from errorband.reporting.regression.build import build_regression
 
     return Report(build_regression(model, X_test, y_test, **options))
+
+
+def assess(
+    model: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    X_train: Any = None,
+    y_train: Any = None,
+    baselines: bool = True,
+    target: str | None = None,
+) -> Any:
+    """Judge a fitted regressor or classifier on held-out rows: the part of a report that trains the baselines.
+
+    Parameters
+    ----------
+    model, X_test, y_test, X_train, y_train, baselines, target
+        As in :func:`report`.
+
+    Returns
+    -------
+    RegressionAssessment or ClassificationAssessment
+        ``scores`` of the model and of the baselines, ``comparisons``, a ``verdict`` in sentences, and predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> found = assess(GPRegressor().fit(x[::2], y[::2]), x[1::2], y[1::2], target="height")
+    >>> [s.name for s in found.scores]
+    ['GPRegressor', 'Training mean', 'Linear regression', 'Gradient boosting']
+    >>> found.scores[0].values["rmse"] < found.scores[1].values["rmse"]
+    True
+    """
+    _check_model(model)
+    options: dict[str, Any] = {
+        "X_train": X_train,
+        "y_train": y_train,
+        "baselines": baselines,
+        "target": target or str(getattr(y_test, "name", None) or "target"),
+    }
+    if is_classifier(model):
+        from errorband.reporting.classification.assessment import assess_classification
+
+        return assess_classification(model, X_test, y_test, **options)
+    from errorband.reporting.regression.assessment import assess_regression
+
+    return assess_regression(model, X_test, y_test, **options)
+
+
+def _check_model(model: Any) -> None:
+    if not ((is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "loo"))):
+        raise TypeError(
+            f"A report takes a fitted errorband regressor or classifier; got {type(model).__name__}. Of a pipeline or "
+            "a search, pass the estimator itself and the inputs as it sees them."
+        )
+    check_is_fitted(model)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from errorband.reporting.describe import describe
-from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.markup import Html, el
+from errorband.reporting.page.markup import Html, el
+from errorband.reporting.parts.describe import describe
+from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.text import count, duration, number
 
 MAX_ROWS = 40
@@ -56,9 +56,8 @@ def card_html(model: Any) -> str:
 
 
 def _data(model: Any) -> str:
-    data = getattr(model, "_training_data", None)
-    inputs = count(model.n_features_in_, "input")
-    return inputs if data is None else f"{count(len(data.y), 'row')}, {inputs}"
+    rows, inputs = model.n_training_rows_, count(model.n_features_in_, "input")
+    return inputs if rows is None else f"{count(rows, 'row')}, {inputs}"
 
 
 def _search(model: Any) -> Any:

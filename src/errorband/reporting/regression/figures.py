@@ -1,99 +1,18 @@
-"""The plots of a report as Plotly figures: plain dictionaries, drawn by the page's script.
+"""The figures of a report on a regression."""
 
-Colours are names of CSS variables, ``@model`` or with an opacity ``@model/0.2``; the script puts in the values of the
-light, dark or print theme. Names of columns are escaped, because Plotly reads a little HTML in its labels.
-"""
-
-import dataclasses
-import html
 from typing import Any
 
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.reporting.content import Calibration, Curve, HeldOut, Map
-from errorband.reporting.text import brief, count, listing, number, percent, shorten
+from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, band, hover, label, layout, line
+from errorband.reporting.regression.assessment import Calibration
+from errorband.reporting.regression.content import Curve, HeldOut, Map
+from errorband.reporting.text import brief, count, listing, number, percent
 
-# Cividis (Nuñez, Anderton & Renslow 2018): even steps of lightness, the same to colour-blind eyes.
-CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]
-DOT = {"size": 6, "color": "@model", "opacity": 0.75}
 BANDS = ((0.95, 0.14), (0.8, 0.18), (0.5, 0.26))  # level and opacity: the inner bands lie on the outer ones
 
 
-@dataclasses.dataclass(frozen=True)
-class Figure:
-    """A Plotly figure, what it shows in words for those who do not see it, and its height in pixels."""
-
-    data: list[dict[str, Any]]
-    layout: dict[str, Any]
-    alt: str
-    height: int = 340
-
-
-def label(name: str, most: int = 28) -> str:
-    """A column name fit for a Plotly label: neither markup nor a place for a value in a hover text."""
-    return html.escape(shorten(name, most), quote=False).replace("%", "&#37;")
-
-
-def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
-    """What all plots share; ``x`` and ``y`` are axis titles, already escaped. ``more`` is merged in."""
-    base: dict[str, Any] = {
-        "margin": {"l": 60, "r": 14, "t": 14, "b": 48},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": "@ink", "size": 13, "family": "system-ui, sans-serif"},
-        "hovermode": "closest",
-        "hoverlabel": {"bgcolor": "@surface", "bordercolor": "@line", "font": {"color": "@ink"}, "align": "left"},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
-        "showlegend": False,
-        "xaxis": _axis(x),
-        "yaxis": _axis(y),
-    }
-    for key, value in more.items():
-        base[key] = base[key] | value if isinstance(value, dict) and isinstance(base.get(key), dict) else value
-    return base
-
-
-def _axis(title: str) -> dict[str, Any]:
-    return {
-        "title": {"text": title, "standoff": 10},
-        "gridcolor": "@grid",
-        "linecolor": "@line",
-        "showline": True,
-        "zeroline": False,
-        "automargin": True,
-        "nticks": 7,
-    }
-
-
-def hover(*lines: str) -> str:
-    """What the label at the pointer says, without the name of the trace beside it."""
-    return "<br>".join(lines) + "<extra></extra>"
-
-
-def line(x: Any, y: Any, colour: str, **more: Any) -> dict[str, Any]:
-    """A line; ``width``, ``dash`` and everything else Plotly knows may be given."""
-    width, dash = more.pop("width", 2), more.pop("dash", "solid")
-    look = {"color": colour, "width": width, "dash": dash}
-    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "line": look, "hoverinfo": "skip", **more}
-
-
-def _band(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str, **more: Any) -> dict[str, Any]:
-    """A filled area as one closed line."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": np.concatenate([x, x[::-1]]),
-        "y": np.concatenate([lower, upper[::-1]]),
-        "fill": "toself",
-        "fillcolor": colour,
-        "line": {"width": 0, "color": colour},
-        "hoverinfo": "skip",
-        **more,
-    }
-
-
-# ---------------------------------------------------------------------------------------------------- predictions
 def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
     """Actual against predicted, each prediction with its 95 % band."""
     low, high = float(min(held.actual.min(), held.mean.min())), float(max(held.actual.max(), held.mean.max()))
@@ -128,7 +47,7 @@ def calibration(c: Calibration, n: int) -> Figure:
     """Observed against nominal coverage."""
     percentages = {"tickformat": ".0%", "range": [0, 1]}
     data = [
-        _band(c.levels, c.low, c.high, "@muted/0.22", name="chance, if calibrated"),
+        band(c.levels, c.low, c.high, "@muted/0.22", name="chance, if calibrated"),
         line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
         line(c.levels, c.observed, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
               hoverinfo="all", hovertemplate=hover("%{x:.0%} band holds %{y:.1%}")),
@@ -158,28 +77,10 @@ def residuals(held: HeldOut, j: int, name: str) -> Figure:
     return Figure(data, layout(label(name), "residual / sd"), alt, height=260)
 
 
-# --------------------------------------------------------------------------------------------------------- inputs
-def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20) -> Figure:
-    """Bars, the most relevant input on top; ``names`` and ``values`` sorted that way."""
-    shown_names, shown = names[:most], np.asarray(values[:most])
-    bars = {
-        "type": "bar", "orientation": "h", "y": list(range(len(shown)))[::-1], "x": shown,
-        "marker": {"color": "@model"}, "customdata": [label(n, 60) for n in shown_names],
-        "hovertemplate": hover("%{customdata}: %{x:.4g}"),
-    }  # fmt: skip
-    ticks = {
-        "tickvals": bars["y"], "ticktext": [label(n, 18) for n in shown_names], "showgrid": False, "ticksuffix": " ",
-    }  # fmt: skip
-    top = listing([f"{n} ({number(v)})" for n, v in zip(shown_names[:5], shown[:5], strict=True)])
-    alt = f"Bar chart of the relevance of each input, largest first: {top}."
-    shape = layout(f"typical change of {label(target)}", "", yaxis=ticks, xaxis={"rangemode": "tozero"})
-    return Figure([bars], shape, alt, height=max(180, 70 + 26 * len(shown)))
-
-
 def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     """Average prediction along an input, with its band; ``rows`` are the input's values in the held-out rows."""
-    band = "95 % band %{customdata[0]:.4g} to %{customdata[1]:.4g}"
-    text = hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", band)
+    ends = "95 % band %{customdata[0]:.4g} to %{customdata[1]:.4g}"
+    text = hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", ends)
     lower, upper = e.curve.interval(0.95)
     custom = np.stack([lower, upper], axis=1)
     point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": text}
@@ -188,7 +89,7 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
         point |= {"mode": "markers", "error_y": bars, "marker": DOT | {"size": 9, "opacity": 1}}
         data = [line(e.grid, e.curve.mean, "@model", **point)]
     else:
-        data = [_band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
+        data = [band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
         data.append(line(e.grid, e.curve.mean, "@model", width=2.5, **point))
     rug = {
         "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2",
@@ -212,7 +113,7 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
 
 def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
     """The function of one input with its bands, draws and rows."""
-    data = [_band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS]
+    data = [band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS]
     for i, draw in enumerate(c.draws):
         named = {"name": "draws of the function", "legendgroup": "draws", "showlegend": i == 0}
         data.append(line(c.grid, draw, "@accent/0.7", width=1, **named))
@@ -263,13 +164,3 @@ def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
     )
     fit = {"range": [float(m.x[0]), float(m.x[-1])]}, {"range": [float(m.y[0]), float(m.y[-1])]}
     return Figure([heat, dots], layout(label(names[0]), label(names[1]), xaxis=fit[0], yaxis=fit[1]), alt, height=360)
-
-
-def trace(values: np.ndarray) -> Figure:
-    """The objective after each iteration."""
-    steps = np.arange(1, len(values) + 1)
-    data = [line(steps, values, "@model", mode="lines+markers", marker=DOT | {"size": 5}, hoverinfo="all",
-                  hovertemplate=hover("iteration %{x}", "log evidence %{y:.2f}"))]  # fmt: skip
-    ends = f"from {number(values[0], 5)} to {number(values[-1], 5)}"
-    alt = f"Log evidence rising {ends} in {count(len(values), 'iteration')}."
-    return Figure(data, layout("iteration", "log evidence"), alt, height=280)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from errorband.reporting.figures import Figure
-from errorband.reporting.markup import Html, el, escape, join
+from errorband.reporting.page.figure import Figure
+from errorband.reporting.page.markup import Html, el, escape, join
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,4 +131,4 @@ def plotly_js() -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("errorband.reporting").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("errorband.reporting.page").joinpath(name).read_text(encoding="utf-8")

@@ -1,37 +1,35 @@
-"""The content of a report, as numbers: everything is computed here, and nothing here knows about HTML."""
+"""The content of a report on a regression, as numbers: nothing here knows about HTML."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from errorband import effects, metrics
+from errorband import effects
 from errorband.effects import quiet
 from errorband.predictive import Predictive
-from errorband.reporting import checks
-from errorband.reporting.checks import CoverageAt
-from errorband.reporting.common import (
+from errorband.reporting.parts.coverage import FEW_ROWS, RIGHT, TOO_NARROW, TOO_WIDE, CoverageAt
+from errorband.reporting.parts.findings import Finding, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.hyperparameters import hyperparameters
+from errorband.reporting.parts.inducing.content import inducing
+from errorband.reporting.parts.rows import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
     MAX_SURPRISES,
-    check_rows,
     grid_of_two,
     has_labels,
     leave_one_out,
     ranked_inputs,
     row_names,
     subset,
-    summary,
     training,
-    warnings_first,
 )
-from errorband.reporting.content import Calibration, Curve, HeldOut, Map, RegressionContent, Surprise
-from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import baseline_scores, paired, score
-from errorband.reporting.sparse import inducing
+from errorband.reporting.parts.summary import summary
+from errorband.reporting.regression.assessment import LEVELS, RegressionAssessment, as_numbers, assess_regression
+from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise
+from errorband.reporting.text import count, listing, percent
 
-LEVELS = (0.5, 0.8, 0.95)
 MAX_RESIDUAL_INPUTS, CURVE_POINTS, N_DRAWS = 4, 200, 4
 
 
@@ -47,37 +45,38 @@ def build_regression(
     baselines: bool = True,
     target: str = "target",
     random_state: int = 0,
+    assessment: RegressionAssessment | None = None,
+    automatic: str = "",
 ) -> RegressionContent:
-    """Compute a report on a fitted regressor; see :func:`errorband.reporting.report` for the arguments."""
-    train_X, train_y = training(model, X_train, y_train, lambda: effects.training_data(model)[1], _numbers)
-    test_X, y = effects.inputs(model, X_test), _numbers(y_test)
-    check_rows(test_X, y, "test")
+    """Compute the content of a report on a fitted regressor; arguments as in :func:`errorband.reporting.report`."""
+    if assessment is None:
+        assessment = assess_regression(
+            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target
+        )
+    a = assessment
+    train_X, train_y = training(model, X_train, y_train, as_numbers)
+    test_X = effects.inputs(model, X_test)
     rng = np.random.default_rng(random_state)
-    predictive: Predictive = model.predictive(X_test)
-    own = score(type(model).__name__, "this model", y, predictive, train_y)
-    others = baseline_scores(train_X, train_y, test_X, y) if baselines else []
-    comparisons = tuple(paired(own, other) for other in others)
-    calibration = calibrate(y, predictive)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
     importance, order, useful = ranked_inputs(model, train_X, random_state)
     d = train_X.shape[1]
     findings = [
-        *checks.fit_findings(model, rows, train_X, train_y),
-        *checks.data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
-        *checks.prediction_findings(list(calibration.at), len(y), None if left_out is None else left_out.z_score),
+        *fit_findings(model, rows, train_X, train_y),
+        *data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
+        *prediction_findings(a.calibration.at, len(a.y), None if left_out is None else left_out.z_score),
     ]
     return RegressionContent(
         title=title,
-        summary=summary(model, len(train_y), len(y), target),
-        verdict=tuple(checks.verdict(own, list(comparisons), list(calibration.at), target, len(y))),
+        summary=summary(model, len(train_y), len(a.y), target, automatic),
+        verdict=a.verdict,
         data_notes=tuple(data_notes),
         target_range=(train_y.min(), float(np.median(train_y)), train_y.max(), train_y.std()),
         findings=warnings_first(findings),
-        scores=(own, *others),
-        comparisons=comparisons,
-        held_out=_held_out(test_X, y, predictive, rng),
-        calibration=calibration,
+        scores=a.scores,
+        comparisons=a.comparisons,
+        held_out=_held_out(test_X, a.y, a.predictive, rng),
+        calibration=a.calibration,
         relevance=importance,
         order=order,
         effects=_effects(model, train_X, useful[:MAX_EFFECTS]) if d > 1 else (),
@@ -85,26 +84,36 @@ def build_regression(
         hyperparameters=tuple(rows),
         curve=_curve(model, train_X, train_y, test_X, rng) if d == 1 else None,
         map=_map(model, train_X, rng) if d == 2 else None,
-        inducing=inducing(model),
+        inducing=inducing(model, automatic),
     )
 
 
-def calibrate(y: np.ndarray, predictive: Predictive) -> Calibration:
-    """Coverage of the central bands at all levels, and what chance would do to that of a calibrated model."""
-    levels, observed = metrics.calibration_curve(metrics.pit(y, predictive))
-    low, high = checks.coverage_range(len(y), levels, 0.95)
-    at = []
-    for level in LEVELS:
-        lower, upper = predictive.interval(level)
-        limits = (*checks.coverage_range(len(y), level, 0.95), *checks.coverage_range(len(y), level, 0.99))
-        covered, wide = metrics.coverage(y, lower, upper), metrics.width(lower, upper)
-        at.append(CoverageAt(level, covered, wide, *map(float, limits)))
-    return Calibration(levels, observed, low, high, tuple(at))
-
-
-# ------------------------------------------------------------------------------------------------------- the parts
-def _numbers(y: Any) -> np.ndarray:
-    return np.asarray(y, dtype=np.float64).ravel()
+def prediction_findings(coverages: Sequence[CoverageAt], n_test: int, z_scores: np.ndarray | None) -> list[Finding]:
+    """Return findings about bands that do not hold, and about training rows far from what the others predict."""
+    found: list[Finding] = []
+    if n_test < FEW_ROWS:
+        text = f"With {count(n_test, 'held-out row')} the metrics and the coverage are rough."
+        found.append(Finding("note", "Few held-out rows", text))
+    wrong = [c for c in coverages if c.verdict in (TOO_NARROW, TOO_WIDE)]
+    doubtful = [c for c in coverages if c.verdict != RIGHT and c not in wrong]
+    if wrong:
+        parts = [f"the {percent(c.level)} band holds {percent(c.observed)} of the targets" for c in wrong]
+        found.append(Finding("warning", f"Bands {wrong[-1].verdict}", listing(parts).capitalize() + "."))
+    if doubtful:
+        parts = [
+            f"the {percent(c.level)} band holds {percent(c.observed)} of the targets, where chance allows a calibrated "
+            f"one {percent(c.low)} to {percent(c.high)}"
+            for c in doubtful
+        ]
+        found.append(Finding("note", f"Bands {doubtful[-1].verdict}", listing(parts).capitalize() + "."))
+    wild = 0 if z_scores is None else int(np.sum(np.abs(z_scores) > 4))
+    if wild:
+        text = (
+            f"{count(wild, 'training row')} lie more than four standard deviations from what the other rows predict. "
+            "Look for errors in them, or use a likelihood with heavier tails."
+        )
+        found.append(Finding("warning", "Outliers", text))
+    return found
 
 
 def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.random.Generator) -> HeldOut:
@@ -118,7 +127,7 @@ def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.rand
 
 def _surprises(left_out: Any, X_given: Any, order: Sequence[int], model: Any) -> tuple[Surprise, ...]:
     names = effects.input_names(model)
-    data = effects.training_data(model)[0]
+    data = model.training_data()[0]
     labels = row_names(X_given, len(data))
     lower, upper = left_out.predictive.interval(0.95)
     worst = np.argsort(-np.abs(left_out.z_score), kind="stable")[:MAX_SURPRISES]

@@ -7,29 +7,31 @@ import numpy as np
 
 from errorband import effects, metrics
 from errorband.effects import quiet
-from errorband.reporting import checks
-from errorband.reporting.checks import Finding
-from errorband.reporting.class_content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise, Reliability
-from errorband.reporting.class_scores import class_baselines, class_score, class_verdict
-from errorband.reporting.common import (
+from errorband.reporting.classification.assessment import (
+    ClassificationAssessment,
+    Reliability,
+    assess_classification,
+    class_codes,
+)
+from errorband.reporting.classification.content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise
+from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
+from errorband.reporting.parts.findings import Finding, Level, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.hyperparameters import hyperparameters
+from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
+from errorband.reporting.parts.rows import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
     MAX_SURPRISES,
-    check_rows,
     grid_of_two,
     has_labels,
     leave_one_out,
     ranked_inputs,
     row_names,
     subset,
-    summary,
     training,
-    warnings_first,
 )
-from errorband.reporting.hyperparameters import hyperparameters
-from errorband.reporting.scores import paired
-from errorband.reporting.sparse import inducing, inducing_of_each
+from errorband.reporting.parts.summary import summary
 from errorband.reporting.text import count, percent
 
 UNLIKELY = 0.01  # a training row of a smaller leave-one-out probability is worth a warning
@@ -48,84 +50,71 @@ def build_classification(
     target: str = "target",
     random_state: int = 0,
     class_names: Sequence[str] | None = None,
+    assessment: ClassificationAssessment | None = None,
+    automatic: str = "",
 ) -> ClassificationContent:
-    """Compute a report on a fitted classifier; see :func:`errorband.reporting.report` for the arguments."""
-    train_X, train = training(model, X_train, y_train, model._training_codes, lambda y: _codes(model, y, "y_train"))
-    test_X, codes = effects.inputs(model, X_test), _codes(model, y_test, "y_test")
-    check_rows(test_X, codes, "test")
+    """Compute the content of a report on a fitted classifier; arguments as in :func:`errorband.reporting.report`."""
+    if assessment is None:
+        assessment = assess_classification(
+            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target
+        )
+    a = assessment
+    train_X, train = training(model, X_train, y_train, lambda y: class_codes(model, y, "y_train"))
+    test_X = effects.inputs(model, X_test)
     classes = tuple(map(str, model.classes_ if class_names is None else class_names))
     n = len(classes)
     rng = np.random.default_rng(random_state)
-    share = quiet(model.predict_proba, X_test)
-    frequency = np.bincount(train, minlength=n) / len(train)
-    own = class_score(type(model).__name__, "this model", codes, share, frequency)
-    others = class_baselines(train_X, train, test_X, codes, n) if baselines else []
-    comparisons = tuple(paired(own, other) for other in others)
-    reliability = reliable(codes, share)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
     importance, order, useful = ranked_inputs(model, train_X, random_state)
     findings = [
-        *checks.fit_findings(model, rows, train_X, train),
-        *checks.data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
-        *_findings(reliability, codes, train, classes, left_out),
+        *fit_findings(model, rows, train_X, train),
+        *data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
+        *_findings(a.reliability, a.codes, train, classes, left_out),
     ]
     shown = subset(len(train), MAX_POINTS, rng)
     return ClassificationContent(
         title=title,
-        summary=summary(model, len(train), len(codes), target),
-        verdict=tuple(class_verdict([own, *others], list(comparisons), target, len(codes))),
+        summary=summary(model, len(train), len(a.codes), target, automatic),
+        verdict=a.verdict,
         data_notes=tuple(data_notes),
         classes=classes,
         train_counts=np.bincount(train, minlength=n),
         findings=warnings_first(findings),
-        scores=(own, *others),
-        comparisons=comparisons,
-        confusion=np.bincount(n * codes + share.argmax(axis=1), minlength=n * n).reshape(n, n),
-        reliability=reliability,
-        error_reject=metrics.error_reject_curve(codes, share, np.arange(n)),
+        scores=a.scores,
+        comparisons=a.comparisons,
+        confusion=np.bincount(n * a.codes + a.probabilities.argmax(axis=1), minlength=n * n).reshape(n, n),
+        reliability=a.reliability,
+        error_reject=metrics.error_reject_curve(a.codes, a.probabilities, np.arange(n)),
         relevance=importance,
         order=order,
         effects=tuple(_curve(model, train_X, train, j, shown) for j in useful[:MAX_EFFECTS]),
         surprises=None if left_out is None else _surprises(left_out, X_train, train_X, order, model, classes),
         hyperparameters=tuple(rows),
         map=_map(model, train_X, train, shown) if train_X.shape[1] == 2 else None,
-        inducing=inducing(model),
+        inducing=inducing(model, automatic),
         inducing_of_each=inducing_of_each(model),
     )
-
-
-def reliable(codes: np.ndarray, share: np.ndarray) -> Reliability:
-    """The reliability curve, and what chance would do to that of a calibrated model."""
-    confidence, frequency, number = metrics.reliability_curve(codes, share, np.arange(share.shape[1]))
-    low, high = checks.coverage_range(number, confidence, 0.95)
-    return Reliability(confidence, frequency, number, low, high)
-
-
-# ------------------------------------------------------------------------------------------------------- the parts
-def _codes(model: Any, y: Any, name: str) -> np.ndarray:
-    """Labels as positions in ``classes_``."""
-    labels = np.asarray(y).ravel()
-    known = np.isin(labels, model.classes_)
-    if not known.all():
-        strange = ", ".join(map(repr, np.unique(labels[~known]).tolist()[:3]))
-        raise ValueError(f"{name} has labels the model was not fitted to: {strange}. Leave those rows out.")
-    return np.searchsorted(model.classes_, labels)
 
 
 def _findings(
     reliability: Reliability, codes: np.ndarray, train: np.ndarray, classes: Sequence[str], left_out: Any
 ) -> list[Finding]:
     found: list[Finding] = []
-    if len(codes) < checks.FEW_ROWS:
+    if len(codes) < FEW_ROWS:
         text = f"With {count(len(codes), 'held-out row')} the metrics and the reliability are rough."
         found.append(Finding("note", "Few held-out rows", text))
     said, right = (np.average(v, weights=reliability.count) for v in (reliability.confidence, reliability.frequency))
-    low, high = checks.coverage_range(len(codes), float(said), 0.99)
-    if not low <= right <= high:
-        kind = "Overconfident" if right < said else "Underconfident"
-        text = f"The predicted class is right for {percent(right)} of the rows, where {percent(said)} were promised."
-        found.append(Finding("warning", kind, text))
+    doubts: tuple[tuple[float, Level, str], ...] = ((0.99, "warning", ""), (0.95, "note", "perhaps "))
+    for confidence, level, perhaps in doubts:
+        low, high = coverage_range(len(codes), float(said), confidence)
+        if not low <= right <= high:
+            kind = f"{perhaps}{'over' if right < said else 'under'}confident".capitalize()
+            text = (
+                f"The predicted class is right for {percent(right)} of the rows, where {percent(said)} were promised."
+            )
+            found.append(Finding(level, kind, text))
+            break
     rare = [name for name, k in zip(classes, np.bincount(train, minlength=len(classes)), strict=True) if k < 5]
     if rare:
         text = f"Fewer than five training rows of {', '.join(rare[:5])}: little can be learned about such classes."
@@ -145,7 +134,8 @@ def _surprises(
 ) -> tuple[ClassSurprise, ...]:
     names, labels = effects.input_names(model), row_names(X_given, len(X))
     worst = np.argsort(left_out.log_density, kind="stable")[:MAX_SURPRISES]
-    observed, expected = model._training_codes(), left_out.probabilities.argmax(axis=1)
+    observed = np.searchsorted(model.classes_, left_out.y)
+    expected = left_out.probabilities.argmax(axis=1)
     return tuple(
         ClassSurprise(
             labels[i],

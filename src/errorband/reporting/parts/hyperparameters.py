@@ -56,10 +56,10 @@ def hyperparameters(model: Any, target: str = "target", names: list[str] | None 
     ``names`` are those of the inputs, if the model does not know them.
     """
     names = input_names(model) if names is None else names
-    if hasattr(model, "estimators_"):  # one model for each class
+    if len(model.members_) > 1:  # one model for each class
         return [
             dataclasses.replace(h, part=f"{h.part}, {label}")
-            for label, own in zip(model.classes_, model.estimators_, strict=True)
+            for label, own in zip(model.classes_, model.members_, strict=True)
             for h in hyperparameters(own, target, names)
         ]
     reader = _Reader(model, target if additive(model) else LATENT, names)

@@ -30,7 +30,7 @@ def plot_reliability(y: Any, proba: Any, classes: Any, *, n_bins: int = 10, ax: 
     >>> ax.lines[-1].get_ydata()
     array([0.5, 1. ])
     """
-    from errorband.reporting.checks import coverage_range
+    from errorband.reporting.parts.coverage import coverage_range
 
     ax = axes_or_new(ax)
     confidence, frequency, count = metrics.reliability_curve(y, proba, classes, n_bins)

@@ -5,18 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from errorband.effects import input_names
-from errorband.estimators.base import ASKED_FOR
 from errorband.kernels import Kernel, Product, Scaled, Sum
 from errorband.reporting.text import listing, number
 
 
-def describe(model: Any) -> dict[str, str]:
-    """Kernel, likelihood, mean and method of a fitted model, and how the method was chosen if that was automatic."""
-    if hasattr(model, "estimators_"):
-        return {"Models": f"{len(model.estimators_)}, one for each class against the others", **describe(first(model))}
+def describe(model: Any, automatic: str = "") -> dict[str, str]:
+    """Return kernel, likelihood, mean and method of a fitted model in words, by title.
+
+    If the method was chosen automatically, "Automatic" says why: ``automatic`` if the caller made that choice, else
+    the estimator's own words.
+    """
+    members = model.members_
+    if len(members) > 1:
+        return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
     method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
-    reason = model.approximation_reason_.removeprefix(ASKED_FOR).strip()
+    reason = automatic or automatic_choice(model)
     integrated = ", integrated out" if model.mean_.marginalize else ""
     return {
         "Kernel": describe_kernel(model.kernel_, input_names(model)),
@@ -26,9 +30,12 @@ def describe(model: Any) -> dict[str, str]:
     } | ({"Automatic": reason} if reason else {})
 
 
-def first(model: Any) -> Any:
-    """The first of several models that make up one, which differ in values only; or the model itself."""
-    return getattr(model, "estimators_", [model])[0]
+def automatic_choice(model: Any) -> str:
+    """Return why a fitted estimator chose its approximation or their number; empty if nothing was left to it."""
+    if isinstance(model.approximation, str) and model.approximation == "auto":
+        return model.approximation_reason_
+    sweep = getattr(model, "inducing_sweep_", None)
+    return "" if sweep is None else sweep.certificate
 
 
 def describe_kernel(kernel: Kernel, names: Sequence[str] | None) -> str:

@@ -1,7 +1,6 @@
 """Cross-validation of a small catalogue: Gaussian processes with several kernels against simple baselines."""
 
 import dataclasses
-import difflib
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,66 +8,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from errorband import metrics
+from errorband.cli.kernel_names import kernel_named
 from errorband.estimators import GPClassifier, GPRegressor
-from errorband.kernels import Kernel, Linear, Matern, RationalQuadratic, SquaredExponential
 from errorband.optimise import LBFGS
 from errorband.predictive import Predictive
-from errorband.reporting.class_scores import class_score, probabilities
-from errorband.reporting.scores import BASELINES
+from errorband.reporting.classification.baselines import CLASS_BASELINES, ClassBaseline, probabilities
+from errorband.reporting.classification.scores import class_score
+from errorband.reporting.regression.baselines import BASELINES, Baseline
 
-NAMED_KERNELS: dict[str, Callable[[], Kernel]] = {
-    "se": SquaredExponential,
-    "matern12": lambda: Matern(nu=0.5),
-    "matern32": lambda: Matern(nu=1.5),
-    "matern52": lambda: Matern(nu=2.5),
-    "rq": RationalQuadratic,
-    "linear": Linear,
-}
 COMPARED_KERNELS = ("se", "matern32", "matern52", "se+linear")
 
 CLASS_KERNELS = ("se", "matern52", "se+linear")
-CLASS_BASELINES: dict[str, Any] = {
-    "gradient boosting": HistGradientBoostingClassifier(random_state=0),
-    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-    "class frequencies": DummyClassifier(strategy="prior"),
-}
 ONE_FOR_EACH = f"GP for each class, {CLASS_KERNELS[0]}"
 
-Predictor = Callable[[Any, np.ndarray, Any], Predictive]
-ClassPredictor = Callable[[Any, np.ndarray, Any], np.ndarray]
-
-
-def kernel_named(text: str) -> Kernel:
-    """A kernel from its short name; ``+`` adds kernels.
-
-    Examples
-    --------
-    >>> type(kernel_named("se+linear")).__name__
-    'Sum'
-    >>> kernel_named("mattern32")
-    Traceback (most recent call last):
-    ValueError: There is no kernel 'mattern32' (closest: 'matern32'), so choose from se, ... or join some with +.
-    """
-    parts = []
-    for name in (part.strip().lower() for part in text.split("+")):
-        if name not in NAMED_KERNELS:
-            near = difflib.get_close_matches(name, NAMED_KERNELS, n=1)
-            hint = f" (closest: {near[0]!r})" if near else ""
-            known = ", ".join(NAMED_KERNELS)
-            raise ValueError(f"There is no kernel {name!r}{hint}, so choose from {known} or join some with +.")
-        parts.append(NAMED_KERNELS[name]())
-    kernel = parts[0]
-    for part in parts[1:]:
-        kernel = kernel + part
-    return kernel
+Method = Callable[[Any, np.ndarray, Any], Predictive]
+ClassMethod = Callable[[Any, np.ndarray, Any], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,9 +40,9 @@ class Result:
     failure: str = ""
 
 
-def catalogue(seed: int = 0, max_seconds: float | None = None) -> dict[str, Predictor]:
+def catalogue(seed: int = 0, max_seconds: float | None = None) -> dict[str, Method]:
     """The methods compared, by name: functions of training inputs, targets and new inputs."""
-    methods: dict[str, Predictor] = {
+    methods: dict[str, Method] = {
         f"GP, {name}": _gaussian_process(name, seed, max_seconds) for name in COMPARED_KERNELS
     }
     return methods | {name.lower(): _baseline(fit) for name, (_, fit) in BASELINES.items()}
@@ -142,7 +99,7 @@ class ClassResult:
     failure: str = ""
 
 
-def class_catalogue(n_classes: int, seed: int = 0, max_seconds: float | None = None) -> dict[str, ClassPredictor]:
+def class_catalogue(n_classes: int, seed: int = 0, max_seconds: float | None = None) -> dict[str, ClassMethod]:
     """The methods compared for classes 0 … C − 1: functions from training rows and new inputs to probabilities."""
     optimizer: Any = LBFGS(max_seconds=max_seconds)
     methods: dict[str, Any] = {
@@ -153,8 +110,8 @@ def class_catalogue(n_classes: int, seed: int = 0, max_seconds: float | None = N
         methods[ONE_FOR_EACH] = GPClassifier(
             kernel_named(CLASS_KERNELS[0]), multi_class="one_vs_rest", optimizer=optimizer, random_state=seed
         )
-    methods |= CLASS_BASELINES
-    return {name: _class_predictor(estimator, n_classes) for name, estimator in methods.items()}
+    found = {name: _class_process(estimator, n_classes) for name, estimator in methods.items()}
+    return found | {name.lower(): _class_baseline(fit, n_classes) for name, (_, fit) in CLASS_BASELINES.items()}
 
 
 def cross_validate_classes(
@@ -226,7 +183,7 @@ def _failed(method: str, seconds: float, failure: str) -> Result:
     return Result(method, np.nan, np.nan, np.nan, seconds, failure)
 
 
-def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Predictor:
+def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Method:
     def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
         optimizer: Any = LBFGS(max_seconds=max_seconds)
         return GPRegressor(kernel_named(kernel), optimizer=optimizer, random_state=seed).fit(X, y).predictive(X_new)
@@ -234,7 +191,7 @@ def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Pred
     return predict
 
 
-def _baseline(fit: Callable[..., Predictive | None]) -> Predictor:
+def _baseline(fit: Baseline) -> Method:
     def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
         found = fit(np.asarray(X, dtype=np.float64), y, np.asarray(X_new, dtype=np.float64))
         if found is None:
@@ -244,10 +201,20 @@ def _baseline(fit: Callable[..., Predictive | None]) -> Predictor:
     return predict
 
 
-def _class_predictor(estimator: Any, n_classes: int) -> ClassPredictor:
+def _class_process(estimator: Any, n_classes: int) -> ClassMethod:
     def predict(X: Any, y: np.ndarray, X_new: Any) -> np.ndarray:
         fitted: Any = clone(estimator)
         return probabilities(fitted.fit(X, y), X_new, n_classes)
+
+    return predict
+
+
+def _class_baseline(fit: ClassBaseline, n_classes: int) -> ClassMethod:
+    def predict(X: Any, y: np.ndarray, X_new: Any) -> np.ndarray:
+        found = fit(np.asarray(X, dtype=np.float64), y, np.asarray(X_new, dtype=np.float64), n_classes)
+        if found is None:
+            raise ValueError("It is not for so few or so many rows, or there is one class only.")
+        return found
 
     return predict
 

@@ -29,7 +29,7 @@ def plot_calibration(y: Any, predictive: Predictive, *, ax: Any = None) -> Any:
     >>> plot_calibration(y, GaussianPredictive(np.zeros(50), np.ones(50))).get_xlabel()
     'nominal coverage'
     """
-    from errorband.reporting.checks import coverage_range
+    from errorband.reporting.parts.coverage import coverage_range
 
     ax = axes_or_new(ax)
     y = np.asarray(y, dtype=np.float64)

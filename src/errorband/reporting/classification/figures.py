@@ -1,12 +1,13 @@
-"""The plots of a report on a classifier, as Plotly figures; see :mod:`errorband.reporting.figures` for the rules."""
+"""The figures of a report on a classifier."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from errorband.reporting.class_content import ClassCurve, ClassMap, Reliability
-from errorband.reporting.figures import CIVIDIS, DOT, Figure, hover, label, layout, line
+from errorband.reporting.classification.assessment import Reliability
+from errorband.reporting.classification.content import ClassCurve, ClassMap
+from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, hover, label, layout, line
 from errorband.reporting.text import brief, count, listing, number, percent
 
 # Okabe and Ito's colours, which do on light and dark; dashes and symbols tell the classes apart without them.

@@ -1,15 +1,17 @@
-"""The words of a report on a classifier: content in, header and sections out."""
+"""The header and the sections of a report on a classifier, made from its content."""
 
 import numpy as np
 
-from errorband.reporting import class_figures, figures
-from errorband.reporting.class_content import ClassificationContent
-from errorband.reporting.class_scores import CLASS_METRICS, SHARES
-from errorband.reporting.common import LEAST_RELEVANCE
-from errorband.reporting.markup import Html, el
-from errorband.reporting.page import Plot, Section, table
-from errorband.reporting.scores import Comparison
-from errorband.reporting.sections import (
+from errorband.reporting.classification import figures
+from errorband.reporting.classification.content import ClassificationContent
+from errorband.reporting.classification.scores import CLASS_METRICS, SHARES
+from errorband.reporting.page.document import Plot, Section, table
+from errorband.reporting.page.markup import Html, el
+from errorband.reporting.parts import figures as parts_figures
+from errorband.reporting.parts.comparison import Comparison
+from errorband.reporting.parts.inducing.sections import inducing_of_classes_section, inducing_section
+from errorband.reporting.parts.rows import LEAST_RELEVANCE
+from errorband.reporting.parts.sections import (
     difference,
     drawn,
     findings_section,
@@ -18,7 +20,6 @@ from errorband.reporting.sections import (
     scores_section,
     search_section,
 )
-from errorband.reporting.sparse import inducing_of_classes_section, inducing_section
 from errorband.reporting.text import brief, count, duration, listing, number, percent
 
 
@@ -55,7 +56,7 @@ def _map(c: ClassificationContent) -> Section | None:
     chosen = [1] if len(c.classes) == 2 else _most_frequent(c)
     plots = [
         Plot(
-            class_figures.class_map(c.map, i, c.classes, names),
+            figures.class_map(c.map, i, c.classes, names),
             f"Probability of {c.classes[i]}. Diamonds are its training rows, dots the others. "
             + drawn(len(c.map.train), c.map.n_train, "training"),
         )
@@ -89,17 +90,17 @@ def _difference(k: Comparison) -> str:
 
 def _predictions(c: ClassificationContent) -> Section:
     table_of_classes = Plot(
-        class_figures.confusion(c.confusion, c.classes),
+        figures.confusion(c.confusion, c.classes),
         "Held-out rows by true and predicted class; the colour is the share of the true class.",
     )
     reliability = Plot(
-        class_figures.reliability(c.reliability, c.summary.n_test),
+        figures.reliability(c.reliability, c.summary.n_test),
         "How often the predicted class is right where its probability is about so large. On the dashed line the "
         "probabilities are honest, below it too bold, above it too shy; the bars are where 95 % of the points of a "
         "calibrated model would lie.",
     )
     rejection = Plot(
-        class_figures.error_reject(c.error_reject),
+        figures.error_reject(c.error_reject),
         "What is gained by leaving the least certain rows to somebody else (decide(X, reject=...)). A good model's "
         "curve falls.",
     )
@@ -112,7 +113,9 @@ def _relevance(c: ClassificationContent) -> Section | None:
     names, target = c.summary.input_names, c.summary.target
     if len(names) < 2:
         return None
-    figure = figures.relevance([names[j] for j in c.order], c.relevance[list(c.order)], f"probability of {target}")
+    figure = parts_figures.relevance(
+        [names[j] for j in c.order], c.relevance[list(c.order)], f"probability of {target}"
+    )
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         "By how much the probabilities typically change when this input alone is replaced by that of another row "
@@ -128,7 +131,7 @@ def _effects(c: ClassificationContent) -> Section | None:
     alone = len(c.summary.input_names) == 1
     plots = [
         Plot(
-            class_figures.class_curve(e, c.classes, shown),
+            figures.class_curve(e, c.classes, shown),
             "Ticks below are training rows of each class."
             + ("" if alone else f" Average over {count(e.n_rows, 'training row')}."),
         )
@@ -171,5 +174,5 @@ def _surprises(c: ClassificationContent) -> Section | None:
 
 def _most_frequent(c: ClassificationContent) -> list[int]:
     """Classes to draw, in their own order: as many as there are colours."""
-    frequent = np.argsort(-c.train_counts, kind="stable")[: class_figures.MAX_CLASSES]
+    frequent = np.argsort(-c.train_counts, kind="stable")[: figures.MAX_CLASSES]
     return sorted(int(i) for i in frequent)

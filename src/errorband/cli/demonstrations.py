@@ -1,31 +1,24 @@
-"""The demonstration: regression on a bundled data set and on a generated curve, with no network."""
+"""What ``errorband demo`` shows: regression on a bundled data set and on a generated curve, with no network."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from errorband.effects import training_data
 from errorband.estimators import GPRegressor
 from errorband.plots import plot_band
-from errorband.reporting.scores import Scores, baseline_scores, score
+from errorband.reporting import assess
 
 
-def diabetes_scores(seed: int = 0) -> list[Scores]:
-    """Fit scikit-learn's diabetes table (442 rows, 10 inputs) and compare with baselines on a quarter of the rows."""
+def diabetes(seed: int = 0) -> Any:
+    """Fit scikit-learn's diabetes table (442 rows, 10 inputs) and return the assessment on a quarter of the rows."""
     from sklearn.datasets import load_diabetes
     from sklearn.model_selection import train_test_split
 
     X, y = load_diabetes(return_X_y=True)
     parts: Any = train_test_split(X, y, test_size=0.25, random_state=seed)
     X_train, X_test, y_train, y_test = parts
-    return _scores(GPRegressor().fit(X_train, y_train), X_train, y_train, X_test, y_test)
-
-
-def _scores(model: GPRegressor, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> list[Scores]:
-    """Held-out figures of a model and of baselines with the same training rows."""
-    own = score("errorband GPRegressor", "", y_test, model.predictive(X_test), y)
-    return [own, *baseline_scores(X, y, X_test, y_test)]
+    return assess(GPRegressor().fit(X_train, y_train), X_test, y_test, target="progression")
 
 
 def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
@@ -45,15 +38,15 @@ def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     return table, unseen
 
 
-def curve(seed: int = 0) -> tuple[GPRegressor, list[Scores]]:
-    """The model of a noisy curve with a gap in the data, and its held-out figures."""
+def curve(seed: int = 0) -> tuple[GPRegressor, Any]:
+    """Fit a noisy curve with a gap in the data; return the model and its assessment on 400 new rows."""
     rng = np.random.default_rng(seed)
     x = np.concatenate([rng.uniform(0, 4, 60), rng.uniform(6, 10, 60)])
     y = np.sin(2 * x) + 0.3 * x + 0.2 * rng.normal(size=120)
     model = GPRegressor().fit(x[:, None], y)
     X_new = rng.uniform(0, 10, (400, 1))
     y_new = np.sin(2 * X_new[:, 0]) + 0.3 * X_new[:, 0] + 0.2 * rng.normal(size=400)
-    return model, _scores(model, x[:, None], y, X_new, y_new)
+    return model, assess(model, X_new, y_new, target="y")
 
 
 def draw_band(model: GPRegressor, path: Path) -> None:
@@ -64,7 +57,7 @@ def draw_band(model: GPRegressor, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
-    x = training_data(model)[0]
+    x = model.training_data()[0]
     plot_band(model, np.linspace(x.min() - 1, x.max() + 1, 400), levels=(0.95,), ax=axes)
     axes.set(xlabel="x", ylabel="y", title="The band widens where there are no data")
     figure.savefig(path, dpi=120)

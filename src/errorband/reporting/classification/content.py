@@ -1,24 +1,15 @@
-"""The content of a report on a classifier: numbers and words, computed by :mod:`errorband.reporting.class_build`."""
+"""The content of a report on a classifier: numbers and words, computed in ``build.py``."""
 
 import dataclasses
 
 import numpy as np
 
-from errorband.reporting.checks import Finding
-from errorband.reporting.content import InducingContent, Summary
-from errorband.reporting.hyperparameters import Hyperparameter
-from errorband.reporting.scores import Comparison, Scores
-
-
-@dataclasses.dataclass(frozen=True)
-class Reliability:
-    """How often the predicted class is right in bins of its probability; ``low`` and ``high`` as chance allows."""
-
-    confidence: np.ndarray
-    frequency: np.ndarray
-    count: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+from errorband.reporting.classification.assessment import Reliability
+from errorband.reporting.parts.comparison import Comparison, Scores
+from errorband.reporting.parts.findings import Finding
+from errorband.reporting.parts.hyperparameters import Hyperparameter
+from errorband.reporting.parts.inducing.content import InducingContent
+from errorband.reporting.parts.summary import Summary
 
 
 @dataclasses.dataclass(frozen=True)

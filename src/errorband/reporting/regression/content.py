@@ -1,34 +1,16 @@
-"""The content of a report on a regression: numbers and words, computed by :mod:`errorband.reporting.build`."""
+"""The content of a report on a regression: numbers and words, computed in ``build.py``."""
 
 import dataclasses
 
 import numpy as np
 
 from errorband.effects import PartialDependence
-from errorband.estimators.certificate import InducingSweep
-from errorband.reporting.checks import CoverageAt, Finding
-from errorband.reporting.hyperparameters import Hyperparameter
-from errorband.reporting.scores import Comparison, Scores
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """What was fitted, to what, and how that went. ``converged`` is None if nothing was searched."""
-
-    estimator: str
-    parts: dict[str, str]
-    log_evidence: float
-    n_train: int
-    n_test: int
-    input_names: tuple[str, ...]
-    target: str
-    seconds: float | None
-    iterations: int
-    converged: bool | None
-    message: str
-    starts: tuple[float, ...]
-    trace: np.ndarray
-    versions: str
+from errorband.reporting.parts.comparison import Comparison, Scores
+from errorband.reporting.parts.findings import Finding
+from errorband.reporting.parts.hyperparameters import Hyperparameter
+from errorband.reporting.parts.inducing.content import InducingContent
+from errorband.reporting.parts.summary import Summary
+from errorband.reporting.regression.assessment import Calibration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,17 +25,6 @@ class HeldOut:
     lower: np.ndarray
     upper: np.ndarray
     z_score: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True)
-class Calibration:
-    """Observed against nominal coverage; ``low`` and ``high`` as in :class:`CoverageAt`."""
-
-    levels: np.ndarray
-    observed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    at: tuple[CoverageAt, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,19 +66,6 @@ class Map:
     train: np.ndarray
     n_train: int
     latent: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class InducingContent:
-    """Inducing inputs (M, D) of a fitted model in the units of the data, some of its rows (n, D), and the sweep."""
-
-    method: str
-    places: np.ndarray
-    rows: np.ndarray
-    moved: int
-    reason: str
-    fate: str  # learned, or not
-    sweep: InducingSweep | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,8 +7,8 @@ from errorband import LBFGS, GPRegressor, Parameter
 from errorband.kernels import Constant, Linear, Matern, Periodic, SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.means import Linear as LinearMean
-from errorband.reporting.build import build_regression
-from errorband.reporting.hyperparameters import hyperparameters
+from errorband.reporting.parts.hyperparameters import hyperparameters
+from errorband.reporting.regression.build import build_regression
 
 
 # ------------------------------------------------------------------------------------------------ hyperparameters

@@ -1,24 +1,20 @@
-"""What a reader should be warned of, and the verdict on a model in words."""
+"""What a reader should know before trusting a model: findings about the fit and about the data."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import binom
 from sklearn.neighbors import NearestNeighbors
 
 from errorband.effects import input_names
 from errorband.parameters import Interval, entries
-from errorband.reporting.describe import first
-from errorband.reporting.hyperparameters import Hyperparameter
-from errorband.reporting.scores import Comparison, Scores
+from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.text import count, listing, number, percent
 
 Level = Literal["warning", "note"]
 MAX_NEIGHBOUR_ROWS = 20_000
 FAR_LENGTHSCALE = 10.0  # in ranges of the data: the function is then a straight, nearly level line along that input
-FEW_ROWS = 30
-RIGHT = "right"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,37 +26,11 @@ class Finding:
     text: str
 
 
-@dataclasses.dataclass(frozen=True)
-class CoverageAt:
-    """Observed coverage of the central band of a nominal level.
-
-    ``low`` and ``high`` enclose, with probability 95 %, what a calibrated model would show on so many rows;
-    ``surely_low`` and ``surely_high`` with 99 %.
-    """
-
-    level: float
-    observed: float
-    width: float
-    low: float
-    high: float
-    surely_low: float
-    surely_high: float
-
-    @property
-    def verdict(self) -> str:
-        """In words, with the benefit of the doubt."""
-        if self.observed < self.surely_low:
-            return "too narrow"
-        return "too wide" if self.observed > self.surely_high else RIGHT
+def warnings_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """In the order to be read."""
+    return tuple(sorted(findings, key=lambda f: f.level != "warning"))
 
 
-def coverage_range(n: int | np.ndarray, level: float | np.ndarray, confidence: float) -> tuple[Any, Any]:
-    """Between which shares of n rows a calibrated band of this level covers, with this probability."""
-    tail = (1 - confidence) / 2
-    return binom.ppf(tail, n, level) / n, binom.ppf(1 - tail, n, level) / n
-
-
-# ------------------------------------------------------------------------------------------------------- findings
 def fit_findings(model: Any, rows: list[Hyperparameter], X: np.ndarray, y: np.ndarray) -> list[Finding]:
     """What the fit itself tells."""
     found: list[Finding] = []
@@ -77,7 +47,7 @@ def fit_findings(model: Any, rows: list[Hyperparameter], X: np.ndarray, y: np.nd
             "without noise are a common cause."
         )
         found.append(Finding("warning", "Jitter was added", text))
-    return found + _noise(model, rows, y) + _bounds(first(model)) + _lengthscales(model, rows, X)
+    return found + _noise(model, rows, y) + _bounds(model.members_[0]) + _lengthscales(model, rows, X)
 
 
 def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Finding]:
@@ -106,7 +76,9 @@ def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Findin
 def _bounds(model: Any) -> list[Finding]:
     """Hyperparameters that ended on an upper or lower bound the user gave."""
     stuck = []
-    for asked, fitted in ((model._kernel(), model.kernel_), (model._likelihood(), model.likelihood_)):
+    for asked, fitted in ((model.kernel, model.kernel_), (model.likelihood, model.likelihood_)):
+        if asked is None or isinstance(asked, str):  # the default, or a name: no bounds were given
+            continue
         values = {entry.path: np.asarray(entry.value, dtype=float) for entry in entries(fitted)}
         for entry in entries(asked):
             if entry.fixed or not isinstance(entry.constraint, Interval) or entry.path not in values:
@@ -171,62 +143,3 @@ def data_findings(X: np.ndarray, X_test: np.ndarray, scale: np.ndarray) -> list[
 def _keys(X: np.ndarray, scale: np.ndarray) -> list[bytes]:
     """The rows as keys that survive rounding: a model gives its training inputs back only to the last digits."""
     return [row.tobytes() for row in np.ascontiguousarray(np.round(X / scale, 9) + 0.0)]
-
-
-def prediction_findings(coverages: list[CoverageAt], n_test: int, z_scores: np.ndarray | None) -> list[Finding]:
-    """Bands that do not hold, and training rows the model cannot believe."""
-    found: list[Finding] = []
-    if n_test < FEW_ROWS:
-        text = f"With {count(n_test, 'held-out row')} the metrics and the coverage are rough."
-        found.append(Finding("note", "Few held-out rows", text))
-    wrong = [c for c in coverages if c.verdict != RIGHT]
-    if wrong:
-        parts = [f"the {percent(c.level)} band holds {percent(c.observed)} of the targets" for c in wrong]
-        found.append(Finding("warning", f"Bands {wrong[-1].verdict}", listing(parts).capitalize() + "."))
-    wild = 0 if z_scores is None else int(np.sum(np.abs(z_scores) > 4))
-    if wild:
-        text = (
-            f"{count(wild, 'training row')} lie more than four standard deviations from what the other rows predict. "
-            "Look for errors in them, or use a likelihood with heavier tails."
-        )
-        found.append(Finding("warning", "Outliers", text))
-    return found
-
-
-# -------------------------------------------------------------------------------------------------------- verdict
-def verdict(
-    scores: Scores, comparisons: list[Comparison], coverages: list[CoverageAt], target: str, n_test: int
-) -> list[str]:
-    """The model in two or three sentences."""
-    r2 = scores.values["r2"]
-    if not np.isfinite(r2):
-        first = f"The held-out values of {target} are all the same."
-    elif r2 <= 0:
-        first = f"On held-out rows it predicts {target} no better than a constant would."
-    else:
-        first = f"It explains {percent(r2)} of the variation of {target} in {count(n_test, 'held-out row')}."
-    rivals = [c for c in comparisons if c.baseline != "Training mean"]
-    by_verdict = {v: [c.baseline.lower() for c in rivals if c.verdict == v] for v in ("better", "even", "worse")}
-    phrases = {
-        "better": "it is more accurate than {}",
-        "even": "about as accurate as {} (the difference could be chance)",
-        "worse": "less accurate than {}",
-    }
-    parts = [phrases[v].format(listing(names)) for v, names in by_verdict.items() if names]
-    if parts and not parts[0].startswith("it is"):
-        parts[0] = "it is " + parts[0]
-    second = listing(parts) + "." if parts else ""
-    outer = coverages[-1]
-    held = f"its {percent(outer.level)} bands hold {percent(outer.observed)} of the targets"
-    wrong = [c.verdict for c in coverages if c.verdict != RIGHT]
-    if n_test < FEW_ROWS:
-        third = f"{held}, on rows too few to judge them closely."
-    elif not wrong:
-        third = f"{held}, as calibrated bands would on so many rows, give or take chance."
-    elif len(set(wrong)) > 1:
-        third = f"{held}, but its bands are too wide at one level and too narrow at another."
-    else:
-        third = f"{held}, but its bands are {wrong[-1]}: it is " + (
-            "overconfident." if wrong[-1] == "too narrow" else "more cautious than it need be."
-        )
-    return [s[0].upper() + s[1:] for s in (first, second, third) if s]

@@ -1,0 +1,1 @@
+"""What reports of every kind are made of: contents, figures and sections about any fitted model."""

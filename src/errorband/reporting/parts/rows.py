@@ -1,0 +1,68 @@
+"""Rows and inputs of a report: those of the model or as given, which of them are drawn, and on which grid."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from errorband import effects
+
+MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
+MAX_EFFECTS, MAX_SURPRISES, MAP_POINTS = 6, 10, 45
+LEAST_RELEVANCE = 0.02  # of the largest: inputs below have no curve worth a plot
+
+
+def training(model: Any, X: Any, y: Any, read: Callable[[Any], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return training inputs and targets, as given or else as the model keeps them; ``read`` makes targets numbers."""
+    if (X is None) != (y is None):
+        raise ValueError("Pass X_train and y_train together, or neither: the model knows what it was fitted to.")
+    if X is None:
+        X, y = model.training_data()
+        return X, read(y)
+    X, y = effects.inputs(model, X), read(y)
+    check_rows(X, y, "train")
+    return X, y
+
+
+def check_rows(X: np.ndarray, y: np.ndarray, which: str) -> None:
+    """Refuse inputs and targets of different numbers, or none."""
+    if len(X) != len(y) or len(y) == 0:
+        raise ValueError(f"X_{which} has {len(X)} rows and y_{which} {len(y)}; pass one target for each row.")
+
+
+def ranked_inputs(model: Any, X: np.ndarray, random_state: Any) -> tuple[np.ndarray, tuple[int, ...], list[int]]:
+    """Relevance of the inputs, their positions with the most relevant first, and those of them worth a plot."""
+    importance = effects.relevance(model, X, random_state=random_state)
+    order = tuple(int(j) for j in np.argsort(-importance, kind="stable"))
+    useful = [j for j in order if importance[j] >= LEAST_RELEVANCE * max(importance.max(), 1e-300)]
+    return importance, order, useful
+
+
+def grid_of_two(X: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Grid over the range of two inputs: its two axes, and its points, one after the other along the first axis."""
+    axes = [np.linspace(low, high, MAP_POINTS) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
+    return axes, np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+
+
+def leave_one_out(model: Any) -> Any:
+    """``model.loo()``, or None where inference has no closed form for it."""
+    try:
+        return model.loo()
+    except NotImplementedError:
+        return None
+
+
+def row_names(X: Any, n: int) -> list[str]:
+    """What the rows are called: by the index of a table, or by their position."""
+    labels = getattr(X, "index", None)
+    return [str(i) for i in (labels if labels is not None and len(labels) == n else range(n))]
+
+
+def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of at most so many of n rows, drawn at random."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def has_labels(model: Any) -> bool:
+    """Whether an input is a name in numbers, as of a node, with nothing in between."""
+    return bool(np.any(model.members_[0].kernel_.raw_columns(model.n_features_in_)))

@@ -1,0 +1,122 @@
+"""Sections that reports of every kind have: header, findings, metrics, search, hyperparameters."""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+from errorband.reporting.page.document import Plot, Section, table
+from errorband.reporting.page.markup import Html, el, join
+from errorband.reporting.parts import figures
+from errorband.reporting.parts.comparison import Comparison, Metric
+from errorband.reporting.text import count, duration, number, percent
+
+MAX_HYPERPARAMETERS = 60
+HYPERPARAMETERS_SHOWN = 12
+
+
+def header(c: Any, tiles: Sequence[tuple[str, str]]) -> Html:
+    """The summary card of any report: verdict, figures and the parts of the model."""
+    s = c.summary
+    return el(
+        "header",
+        el("p", f"{s.estimator}: {s.target} from {count(len(s.input_names), 'input')}", class_="kicker"),
+        el("h1", c.title),
+        el("p", " ".join(c.verdict), class_="verdict"),
+        el("dl", *[el("div", el("dt", name), el("dd", value)) for name, value in tiles], class_="tiles"),
+        el("dl", *[join([el("dt", name), el("dd", value)]) for name, value in s.parts.items()], class_="parts"),
+    )
+
+
+def footer(c: Any) -> str:
+    """Who made this."""
+    return f"Made with {c.summary.versions}. This file is complete in itself and opens without a network."
+
+
+def findings_section(c: Any, clear: str) -> Section:
+    """Warnings and notes; ``clear`` is said where there are none."""
+    if not c.findings:
+        return Section("findings", "Before you trust it", "", [el("p", clear, class_="all-clear")])
+    items = [
+        el("li", el("strong", f.title), ". ", f.text, class_=f.level, aria_label=f"{f.level}: {f.title}")
+        for f in c.findings
+    ]
+    return Section("findings", "Before you trust it", "", [el("ul", *items, class_="findings")])
+
+
+def scores_section(
+    c: Any, metrics: Sequence[Metric], shares: AbstractSet[str], difference: Callable[[Comparison], str]
+) -> Section:
+    """Metrics on held-out rows beside those of the baselines; ``shares`` are shown as percentages."""
+    target = c.summary.target
+    rows = []
+    for metric in metrics:
+        about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
+        values = [s.values[metric.key] for s in c.scores]
+        best = _best(metric, values)
+        shown = [percent(v) if metric.key in shares else number(v, decimals=metric.decimals) for v in values]
+        cells = [el("span", text, class_="best") if i == best else text for i, text in enumerate(shown)]
+        rows.append([about, *cells])
+    head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
+    scores = table(
+        head, rows, "Metrics on held-out rows, of the model and of baselines", "metrics stack", range(1, len(head))
+    )
+    rivals = zip(c.scores[1:], c.comparisons, strict=True)
+    others = [el("li", f"{s.name}: {s.note}. {difference(k)}") for s, k in rivals]
+    lead = f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit."
+    if not others:
+        return Section("metrics", "How good it is", lead, [scores])
+    lead += " The star marks the best of the row."
+    return Section("metrics", "How good it is", lead, [scores, el("ul", *others, class_="notes")])
+
+
+def _best(metric: Metric, values: list[float]) -> int | None:
+    """Position of the best value; none for a single one, nor for coverage and width, to be judged together only."""
+    if len(values) < 2 or not metric.better or not np.any(np.isfinite(values)):
+        return None
+    return int(np.nanargmin(values if metric.better == "low" else np.negative(values)))
+
+
+def difference(k: Comparison, figure: str, better: str, worse: str) -> str:
+    """How a baseline's figure compares, and what that says of the model."""
+    say = {"better": better, "worse": worse, "even": "these rows cannot tell the two apart"}[k.verdict]
+    size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
+    return f"Its {figure} is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
+
+
+def search_section(c: Any) -> Section | None:
+    """How the search for hyperparameters went."""
+    s = c.summary
+    if s.converged is None or len(s.trace) < 2:
+        return None
+    steps = count(s.iterations, "iteration")
+    caption = f"Log evidence of the training targets, in their own units. {s.message} {steps}, {duration(s.seconds)}."
+    if len(s.starts) > 1:
+        near = sum(abs(v - max(s.starts)) < 0.1 for v in s.starts)
+        caption += f" {near} of {len(s.starts)} starts reached the best evidence to within 0.1."
+    lead = "The hyperparameters are those of the largest evidence: the density the model gave to the training targets."
+    return Section("search", "The search for hyperparameters", lead, [Plot(figures.trace(s.trace), caption)])
+
+
+def hyperparameters_section(c: Any) -> Section:
+    """The values found."""
+    rows = [[join([h.name, el("small", f" {h.part}")]), number(h.value, 4), h.unit] for h in c.hyperparameters]
+    head = ["Hyperparameter", "Value", "Unit"]
+    blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "stack plain", (1,))]
+    rest = rows[HYPERPARAMETERS_SHOWN:MAX_HYPERPARAMETERS]
+    if rest:
+        more = table(head, rest, "More hyperparameters", "stack plain", (1,))
+        blocks.append(el("details", el("summary", f"{len(rest)} more"), more))
+    lead = (
+        "In the units of the data. A length-scale is the distance along an input over which the function changes "
+        "noticeably: long means smooth, or irrelevant."
+    )
+    if len(rows) > MAX_HYPERPARAMETERS:
+        lead += f" {len(rows) - MAX_HYPERPARAMETERS} more are left out; see kernel_ of the model."
+    return Section("hyperparameters", "Fitted hyperparameters", lead, blocks)
+
+
+def drawn(shown: int, total: int, which: str) -> str:
+    """Say so when not all rows are drawn."""
+    return f"Drawn: {shown:,} of {total:,} {which} rows, chosen at random. " if shown < total else ""

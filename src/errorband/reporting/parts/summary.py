@@ -1,0 +1,71 @@
+"""What was fitted, to what, and how the search went."""
+
+import dataclasses
+import platform
+from typing import Any
+
+import numpy as np
+
+from errorband import effects
+from errorband.optimise import FitResult
+from errorband.reporting.parts.describe import describe
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """What was fitted, to what, and how that went. ``converged`` is None if nothing was searched."""
+
+    estimator: str
+    parts: dict[str, str]
+    log_evidence: float
+    n_train: int
+    n_test: int
+    input_names: tuple[str, ...]
+    target: str
+    seconds: float | None
+    iterations: int
+    converged: bool | None
+    message: str
+    starts: tuple[float, ...]
+    trace: np.ndarray
+    versions: str
+
+
+def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str = "") -> Summary:
+    """Return what was fitted, to what, and how that went; ``automatic`` as in :func:`describe`."""
+    import jax
+
+    from errorband import __version__
+
+    result = search_of(model)
+    trace = np.zeros(0)
+    if result is not None:  # the search saw standardised targets: shift to the density of the targets as given
+        trace = np.asarray(result.trace) + (model.log_evidence_ - result.value)
+    return Summary(
+        estimator=type(model).__name__,
+        parts=describe(model, automatic),
+        log_evidence=float(model.log_evidence_),
+        n_train=n_train,
+        n_test=n_test,
+        input_names=tuple(effects.input_names(model)),
+        target=target,
+        seconds=None if result is None else result.seconds,
+        iterations=0 if result is None else result.iterations,
+        converged=None if result is None else result.converged,
+        message="" if result is None else result.message,
+        starts=() if result is None else tuple(s + model.log_evidence_ - result.value for s in result.starts),
+        trace=trace,
+        versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
+    )
+
+
+def search_of(model: Any) -> FitResult | None:
+    """How the search went; of several models, one for each class, their searches as one."""
+    result = model.fit_result_
+    if not isinstance(result, list):
+        return result
+    worst = min(result, key=lambda r: r.converged)
+    total: dict[str, Any] = {
+        name: sum(getattr(r, name) for r in result) for name in ("value", "iterations", "evaluations", "seconds")
+    }
+    return dataclasses.replace(worst, **total, trace=(), starts=())

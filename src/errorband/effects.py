@@ -191,6 +191,11 @@ def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) ->
 
 
 # ------------------------------------------------------------------------------------------- what models know of data
+def search_log_evidence(model: Any) -> float:
+    """Log evidence of the rows that were searched; a model conditioned on other rows remembers it."""
+    return getattr(model, "search_log_evidence_", model.log_evidence_)
+
+
 def additive(model: Any) -> bool:
     """Whether targets are the latent function plus noise, so that both have the same units."""
     return model.likelihood_.location_scale

@@ -116,7 +116,7 @@ def test_a_class_that_nobody_learned_from_is_left_out_with_a_warning(wine):
     train = train[names[train] != "Dolcetto"]
     fitted = fitting.fit(X, y, encoder, Settings(time_budget=0.1), (train, test))
     assert (names[fitted.test] != "Dolcetto").all()
-    assert fitted.cuts == ["10 rows are left out: no row that was learned from has their class."]
+    assert fitted.cuts == ["Left out, because no row that was learned from has their class: 10 rows."]
     assert fitted.final.n_training_rows_ == 20
 
 

@@ -75,6 +75,8 @@ def test_fewer_rows_keep_scaling_and_hyperparameters(data, searched):
     assert same(half.kernel_, searched.kernel_)
     assert same(half.likelihood_, searched.likelihood_)
     assert half.fit_result_ is searched.fit_result_
+    assert half.search_log_evidence_ == half.condition_on(X[:5], y[:5]).search_log_evidence_ == searched.log_evidence_
+    assert not hasattr(searched, "search_log_evidence_")
     assert half.get_params() == searched.get_params()
     np.testing.assert_array_equal(searched.predict(NEW), before)
     assert (searched.n_training_rows_, half.n_training_rows_) == (60, 30)

@@ -13,6 +13,7 @@ from errorband.reporting import report
 from errorband.reporting.parts.comparison import Scores, paired
 from errorband.reporting.parts.coverage import CoverageAt, coverage_range
 from errorband.reporting.parts.rows import MAX_POINTS
+from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import verdict
 from errorband.reporting.regression.baselines import baseline_scores
 from errorband.reporting.regression.build import build_regression, prediction_findings
@@ -250,6 +251,8 @@ def test_map_of_two_inputs(bump):
 
 def test_trace_ends_at_the_evidence(content, frame):
     assert content.summary.trace[-1] == pytest.approx(frame.model.log_evidence_)
+    half = frame.model.condition_on(frame.X_train[:50], frame.y_train[:50])
+    np.testing.assert_array_equal(summary(half, 50, 50, "yield").trace, content.summary.trace)
     assert np.all(np.diff(content.summary.trace) >= 0)
 
 

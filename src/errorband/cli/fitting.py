@@ -15,6 +15,7 @@ from errorband.cli.planning import Settings, plan
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.optimise import LBFGS
 from errorband.tables import Encoded, TableEncoder, TableError, read_table
+from errorband.tables.errors import count_of
 
 LEAST_ROWS = 5
 
@@ -78,17 +79,18 @@ def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[
 def _rows_to_hold_out(y: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the rows among which held-out ones are drawn, and their classes if each can be drawn in its share.
 
-    A class can be learned only if a row of it is not held out. Where shares cannot be kept, one row of each class,
-    drawn at random, is therefore set aside to learn from, if enough other rows are left.
+    A class can be learned only if a row of it is not held out, so the only row of a class never is. Where the others
+    are too few to keep their shares, one row of each class, drawn at random, is set aside to learn from. If that leaves
+    too few rows to hold out, any row may be held out.
     """
-    n, counts = len(y), np.bincount(y)
-    n_classes = np.count_nonzero(counts)
-    if counts[counts > 0].min() > 1 and min(n_test, n - n_test) >= n_classes:
-        return np.arange(n), y
-    order = np.random.default_rng(seed).permutation(n)
+    rows, counts = np.arange(len(y)), np.bincount(y)
+    several = rows[counts[y] > 1]
+    if min(n_test, len(several) - n_test) >= max(1, len(np.unique(y[several]))):
+        return several, y[several]
+    order = np.random.default_rng(seed).permutation(rows)
     set_aside = order[np.unique(y[order], return_index=True)[1]]
-    others = np.setdiff1d(np.arange(n), set_aside)
-    return (others if len(others) > n_test else np.arange(n)), None
+    others = np.setdiff1d(rows, set_aside)
+    return (others if len(others) > n_test else rows), None
 
 
 def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> FittedModels:
@@ -122,7 +124,8 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     if hasattr(found, "inducing_sweep_"):
         notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")
     if not known.all():
-        cuts.append(f"{np.sum(~known):,} rows are left out: no row that was learned from has their class.")
+        left_out = count_of(int(np.sum(~known)), "row")
+        cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
     told = _warnings(caught, found, final)
     return FittedModels(judged, final, train, test[known[test]], chosen.reason, notes, cuts, told)
 

@@ -93,6 +93,10 @@ class GaussianProcess(BaseEstimator):
                 stacklevel=5,
             )
 
+    def _remember_search(self) -> None:
+        """Keep the evidence of the rows that were searched: ``log_evidence_`` is about to become that of others."""
+        self.search_log_evidence_ = getattr(self, "search_log_evidence_", self.log_evidence_)
+
     @in_double_precision
     def _condition(self, data: TrainingData) -> None:
         """Replace the posterior by the one given ``data``, which are scaled by ``scaling_`` already.
@@ -109,6 +113,7 @@ class GaussianProcess(BaseEstimator):
         reason = self.inference_.supports(fitted, data)
         if reason is not None:
             raise ValueError(reason)
+        self._remember_search()
         active = rows_to_learn_from(fitted, data, self.random_state)
         objective = EvidenceObjective(model, self.inference_, data if active is None else data.rows(active))
         self._keep_posterior(objective, objective.theta0, self.scaling_)
@@ -117,7 +122,15 @@ class GaussianProcess(BaseEstimator):
 
     def _forget(self) -> None:
         """What an earlier fit found and the next may not."""
-        for name in ("active_rows_", "inducing_sweep_", "moved_inducing_", "estimators_", "posterior_", "_state"):
+        for name in (
+            "active_rows_",
+            "inducing_sweep_",
+            "moved_inducing_",
+            "estimators_",
+            "posterior_",
+            "_state",
+            "search_log_evidence_",
+        ):
             vars(self).pop(name, None)
 
     def _keep_search(self, found: Found) -> None:

@@ -97,6 +97,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         The two-class models, in the order of ``classes_``; only with one model per class.
     fit_result_ : FitResult, list of FitResult or None
         How the search went.
+    search_log_evidence_ : float
+        Log evidence of the rows the search saw; only after :meth:`condition_on`, where ``log_evidence_`` is that of
+        other rows.
     inference_status_ : Status
         Whether the inference rule converged, after how many sweeps, and a sentence about it.
     posterior_ : Posterior
@@ -209,6 +212,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         X, codes, weights = new._validated(X, y, sample_weight, classes=self.classes_)
         if hasattr(self, "estimators_"):
             models = [m.condition_on(X, codes == c, weights) for c, m in enumerate(self.estimators_)]
+            new._remember_search()
             new._keep_models(models, X, codes, weights)
         else:
             new._condition(new._training(X, codes, weights, self.scaling_)[0])

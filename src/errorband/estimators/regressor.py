@@ -80,6 +80,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         Log marginal likelihood of the targets at the fitted hyperparameters.
     fit_result_ : FitResult or None
         How the search went.
+    search_log_evidence_ : float
+        Log evidence of the rows the search saw; only after :meth:`condition_on`, where ``log_evidence_`` is that of
+        other rows.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     outlier_probability_ : array (n,)

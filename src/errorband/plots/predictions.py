@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from errorband import metrics
+from errorband.effects import search_log_evidence
 from errorband.plots.style import BLUE, GREY, VERMILION, axes_or_new
 from errorband.predictive import Predictive
 
@@ -128,7 +129,7 @@ def plot_trace(model: Any, *, ax: Any = None) -> Any:
         raise ValueError("There was no search to plot: the model was fitted with optimizer=None.")
     ax = axes_or_new(ax)
     # The search saw standardised targets: shift to the evidence of the targets as given.
-    values = np.asarray(result.trace) + (model.log_evidence_ - result.value)
+    values = np.asarray(result.trace) + (search_log_evidence(model) - result.value)
     ax.plot(np.arange(1, len(values) + 1), values, "o-", ms=3, color=BLUE)
     ax.set(xlabel="iteration", ylabel="log evidence")
     return ax

@@ -37,10 +37,10 @@ def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str =
 
     from errorband import __version__
 
-    result = search_of(model)
-    trace = np.zeros(0)
+    result, trace, starts = search_of(model), np.zeros(0), ()
     if result is not None:  # the search saw standardised targets: shift to the density of the targets as given
-        trace = np.asarray(result.trace) + (model.log_evidence_ - result.value)
+        shift = effects.search_log_evidence(model) - result.value
+        trace, starts = np.asarray(result.trace) + shift, tuple(s + shift for s in result.starts)
     return Summary(
         estimator=type(model).__name__,
         parts=describe(model, automatic),
@@ -53,7 +53,7 @@ def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str =
         iterations=0 if result is None else result.iterations,
         converged=None if result is None else result.converged,
         message="" if result is None else result.message,
-        starts=() if result is None else tuple(s + model.log_evidence_ - result.value for s in result.starts),
+        starts=starts,
         trace=trace,
         versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
     )

@@ -1,6 +1,7 @@
 """What all tests share: compiled code kept between runs, and double precision on request."""
 
 import os
+import signal
 from pathlib import Path
 
 import jax
@@ -32,3 +33,11 @@ def x64():
     """Run the test in double precision, as library code does."""
     with double_precision():
         yield
+
+
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C mean what it does on a terminal: a shell that starts us in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -9,6 +9,8 @@ import pytest
 
 from errorband import interrupts
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 
 def test_an_interrupt_inside_a_collector_callback_is_raised_afterwards():
     def a_gc_callback(phase, info):
@@ -19,7 +21,8 @@ def test_an_interrupt_inside_a_collector_callback_is_raised_afterwards():
     def collect_and_wait():
         gc.callbacks.append(a_gc_callback)
         gc.collect()
-        time.sleep(5)
+        for _ in range(500):
+            time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt), interrupts.heard():
         collect_and_wait()

@@ -1,0 +1,130 @@
+"""Every registered posterior keeps the contract: marginals, joint covariance, chunks, files.
+
+What they say is compared with NumPy in ``tests/approximations/test_contract.py``.
+"""
+
+import functools
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import dense_reference as dense
+import errorband
+from errorband import GPRegressor, means
+from errorband.approximations import FITC, PIC, Exact, Nystrom
+from errorband.inference import EP, Laplace
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Bernoulli, Gaussian, Softmax
+from errorband.posterior import POSTERIORS
+
+KERNEL = SquaredExponential([0.8, 1.3], 1.44)
+DATA_X, DATA_Y, _ = dense.formula_data()
+X, Y, X_NEW = DATA_X[:16], DATA_Y[:16], 1.5 * DATA_X  # 60 rows, some outside the data
+Z, CENTRES = X[::4] + 0.05, np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
+FLAT = {"mean": means.Linear(marginalize=True)}
+LOCAL = PIC(inducing_inputs=Z, centres=CENTRES)
+pytestmark = pytest.mark.filterwarnings("ignore:.*variances of the Nyström approximation")
+
+# A newcomer adds a model that is predicted with it: approximation, likelihood, rule, other settings.
+CASES = {
+    "closed form, dense": (Exact(), Gaussian(0.0625), "auto", {"mean": "linear"}),
+    "closed form, flat mean": (Exact(), Gaussian(0.0625), "auto", FLAT),
+    "closed form, inducing": (FITC(inducing_inputs=Z), Gaussian(0.0625), "auto", {"mean": "linear"}),
+    "closed form, local": (LOCAL, Gaussian(0.0625), "auto", {"mean": "linear"}),
+    "closed form, Nyström": (Nystrom(inducing_inputs=Z), Gaussian(0.0625), "auto", {"mean": "linear"}),
+    "sites, dense": (Exact(), Bernoulli(), EP(), {}),
+    "sites, inducing": (FITC(inducing_inputs=Z), Bernoulli(), EP(), {}),
+    "sites, local": (LOCAL, Bernoulli(), EP(), {}),
+    "three latents, inducing": (FITC(inducing_inputs=Z), Softmax(3), Laplace(), {}),
+    "three latents, local": (LOCAL, Softmax(3), Laplace(), {}),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+one_latent = pytest.mark.parametrize("case", [case for case in CASES if "three" not in case])
+
+
+@functools.cache
+def fitted(case):
+    approximation, likelihood, rule, options = CASES[case]
+    y = {"Bernoulli": np.where(Y > 0.1, 1.0, -1.0), "Softmax": np.digitize(Y, [-0.3, 0.4]).astype(float)}
+    settings = {"approximation": approximation, "inference": rule, "optimizer": None, "normalize": False, **options}
+    return GPRegressor(KERNEL, likelihood=likelihood, **settings).fit(X, y.get(type(likelihood).__name__, Y))
+
+
+def test_every_registered_posterior_has_a_case():
+    found = {type(fitted(case).posterior_) for case in CASES}
+    assert found == set(POSTERIORS.values()), "add a model that is predicted with the new posterior to CASES"
+
+
+@every_case
+def test_shapes_and_signs(case):
+    posterior, L = fitted(case).posterior_, fitted(case).likelihood_.n_latents
+    mean, cov = posterior.marginals(np.concatenate([X, X_NEW]))
+    assert mean.shape == (76, L)
+    assert cov.shape == (76, L, L)
+    assert np.all(np.linalg.eigvalsh(cov) >= -1e-12)
+    assert np.all(np.einsum("nll->nl", cov) >= 0)
+    assert posterior.jitter >= 0
+
+
+@one_latent
+def test_marginals_are_the_diagonal_of_the_joint(case):
+    posterior = fitted(case).posterior_
+    mean, cov = posterior.marginals(X_NEW)
+    joint_mean, joint = posterior.joint(X_NEW)
+    assert_allclose(joint_mean, mean[:, 0], rtol=1e-9, atol=1e-10)
+    assert_allclose(np.maximum(np.diagonal(joint), 0.0), cov[:, 0, 0], rtol=1e-8, atol=1e-10)
+    assert_allclose(joint, joint.T, atol=1e-12)
+    if "Nyström" not in case:  # no process has its predictions
+        assert np.linalg.eigvalsh(joint)[0] > -1e-8
+
+
+@every_case
+def test_means_alone(case):
+    posterior = fitted(case).posterior_
+    mean, nothing = posterior.marginals(X_NEW, variance=False)
+    assert nothing is None
+    assert_allclose(mean, posterior.marginals(X_NEW)[0], rtol=1e-10, atol=1e-12)
+
+
+@every_case
+def test_chunks_agree_with_the_whole(case, monkeypatch):
+    posterior = fitted(case).posterior_
+    mean, cov = posterior.marginals(X_NEW)
+    patched = 0
+    for name, module in list(sys.modules.items()):  # wherever the budget is read
+        if name.startswith("errorband") and hasattr(module, "MEMORY_BUDGET"):
+            monkeypatch.setattr(module, "MEMORY_BUDGET", 1)
+            patched += 1
+    assert patched
+    chunked_mean, chunked_cov = posterior.marginals(X_NEW)
+    assert_allclose(chunked_mean, mean, rtol=1e-10, atol=1e-12)
+    assert_allclose(chunked_cov, cov, rtol=1e-9, atol=1e-11)
+    assert_allclose(posterior.marginals(X_NEW, variance=False)[0], mean, rtol=1e-10, atol=1e-12)
+    few = [posterior.marginals(X_NEW[part]) for part in (slice(0, 1), slice(1, 60))]
+    assert_allclose(np.concatenate([c for _, c in few]), cov, rtol=1e-9, atol=1e-11)
+
+
+@every_case
+def test_files(case, tmp_path):
+    fitted(case).save(tmp_path / "model.eb")
+    again, posterior = errorband.load(tmp_path / "model.eb").posterior_, fitted(case).posterior_
+    assert type(again) is type(posterior)
+    for got, want in zip(again.marginals(X_NEW), posterior.marginals(X_NEW), strict=True):
+        assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "three" in case])
+def test_several_latents_have_no_joint_covariance(case):
+    with pytest.raises(ValueError, match="one latent function; this model has 3"):
+        fitted(case).posterior_.joint(X_NEW)
+
+
+def test_no_variance_is_negative_where_all_is_known():
+    """Hardly any noise: at the data the variance is rounding, and none of it below zero."""
+    for approximation in (Exact(), FITC(inducing_inputs=X), PIC(inducing_inputs=Z, centres=CENTRES)):
+        settings = {"approximation": approximation, "optimizer": None, "normalize": False}
+        known = GPRegressor(SquaredExponential([0.8, 1.3], 1.44), likelihood=Gaussian(1e-9), **settings).fit(X, Y)
+        variance = known.posterior_.marginals(X)[1][:, 0, 0]
+        assert np.all((variance >= 0) & (variance < 1e-4))

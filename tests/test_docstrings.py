@@ -15,10 +15,10 @@ from errorband.inference import INFERENCES
 from errorband.kernels import KERNELS, heat
 from errorband.likelihoods import LIKELIHOODS
 from errorband.means import MEANS
-from errorband.optimise import LBFGS
 from errorband.parameters import Parameter
 from errorband.persistence import load, save
 from errorband.priors import PRIORS
+from errorband.training import LBFGS
 
 REGISTRIES = (KERNELS, LIKELIHOODS, MEANS, PRIORS, APPROXIMATIONS, INFERENCES, ESTIMATORS)
 OFFERED = [*(item for registry in REGISTRIES for item in registry.values()), LBFGS, Parameter, heat, load, save]

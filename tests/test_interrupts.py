@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from errorband import interrupts
+from errorband.training import interrupts
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from errorband.optimise import LBFGS, draw_restarts
+from errorband.training.lbfgs import LBFGS, draw_restarts
 
 
 def bowl(theta):

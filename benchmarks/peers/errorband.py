@@ -13,7 +13,7 @@ from errorband.approximations import FITC, VFE
 from errorband.approximations.inducing import UNIT
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
-from errorband.optimise import LBFGS
+from errorband.training import LBFGS
 from peers.base import Model, Record
 from problems import SPARSE_ITERATIONS, Array, labels, split, split_inducing_inputs
 

@@ -17,7 +17,7 @@ from errorband.approximations import FITC, VFE
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.metrics import nlpd, nmse
-from errorband.optimise import LBFGS
+from errorband.training import LBFGS
 
 HOW = "It holds X_train, y_train, X_test, y_test in the original split."
 SETS = {"kin40k": "Kin-40k", "elevators": "Elevators", "pol": "Pole Telecomm"}

@@ -42,7 +42,7 @@ def generate(folder: Path, n: int) -> None:
 def fit(options: argparse.Namespace) -> dict[str, Any]:
     """Fit to the files of a folder, and predict rows that were not there."""
     from errorband import GPRegressor, approximations, metrics
-    from errorband.optimise import LBFGS
+    from errorband.training import LBFGS
 
     mode = "r" if options.mapped else None
     X, y = (np.load(options.folder / name, mmap_mode=mode) for name in ("X.npy", "y.npy"))

@@ -15,8 +15,8 @@ from errorband.approximations import FITC
 from errorband.inference import EP
 from errorband.kernels import Kernel, Projection, SquaredExponential
 from errorband.likelihoods import Bernoulli
-from errorband.optimise import LBFGS
 from errorband.parameters import Parameter
+from errorband.training import LBFGS
 
 INPUTS, SETS, INDUCING = 10, 10, 4
 ROWS = (80, 160, 320)

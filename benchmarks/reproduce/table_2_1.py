@@ -19,7 +19,7 @@ from errorband.approximations import FITC, IVM
 from errorband.inference import EP
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli
-from errorband.optimise import LBFGS
+from errorband.training import LBFGS
 
 HOW = (
     "It holds X and y (-1, +1) with train_idx and test_idx, a row for each split, or X_train, y_train, X_test, y_test."

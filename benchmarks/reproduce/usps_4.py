@@ -17,7 +17,7 @@ from errorband.approximations import FITC
 from errorband.inference import EP
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli
-from errorband.optimise import LBFGS
+from errorband.training import LBFGS
 
 HOW = "It holds X_train (7291, 256), y_train, X_test (2007, 256), y_test: the USPS zip-code digits in their own split."
 PRINTED = {200: (1.94, 0.051), 400: (1.79, 0.048)}

@@ -15,7 +15,7 @@ from errorband.approximations import FITC, IVM
 from errorband.inference import EP
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli
-from errorband.optimise import LBFGS
+from errorband.training import LBFGS
 
 CENTRE = 2.0  # not printed; the full GP then has about the errors of the table
 ROWS = {2: 80, 3: 160, 4: 320}

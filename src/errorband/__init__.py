@@ -20,13 +20,14 @@ _WHERE = {
     "GPClassifier": "errorband.estimators",
     "GPRegressor": "errorband.estimators",
     "Parameter": "errorband.parameters",
-    "LBFGS": "errorband.optimise",
+    "LBFGS": "errorband.training",
     "load": "errorband.persistence",
     "report": "errorband.reporting",
 }
 _MODULES = (
     "approximations",
     "effects",
+    "features",
     "inference",
     "kernels",
     "likelihoods",
@@ -38,8 +39,8 @@ _MODULES = (
 
 if TYPE_CHECKING:
     from errorband.estimators import GPClassifier, GPRegressor
-    from errorband.optimise import LBFGS
     from errorband.parameters import Parameter
+    from errorband.training import LBFGS
 
 
 def __getattr__(name: str):

@@ -236,8 +236,8 @@ def feature_position(feature: int | str, names: list[str]) -> int:
 
 def _grid(model: Any, values: np.ndarray, j: int, n_grid: int) -> tuple[np.ndarray, bool]:
     """Values of input j to ask about: all of them if they are few, or evenly spaced ones."""
-    kernel = model.members_[0].kernel_
-    labels = bool(kernel.raw_columns(model.n_features_in_)[j])  # numbers of nodes and the like: no value in between
+    # Numbers of nodes and the like: there is no value in between.
+    labels = any(l.kernel.raw_columns(model.n_features_in_)[j] for l in model.members_[0].latents_.values())
     levels = np.unique(values)
     if labels or len(levels) <= MAX_LEVELS:
         return levels, True
@@ -250,7 +250,8 @@ def _response(model: Any, rows: np.ndarray) -> np.ndarray:
     if hasattr(model, "predict_proba"):
         return quiet(model.predict_proba, rows) / np.sqrt(2)
     # The latent mean where it is the same: it needs no variances.
-    return quiet(model.predict, rows, latent=additive(model))[:, None]
+    latent = model.latent_names_[0] if additive(model) else False
+    return quiet(model.predict, rows, latent=latent)[:, None]
 
 
 def quiet(method: Any, X: np.ndarray, **options: Any) -> Any:

@@ -5,13 +5,10 @@ has what JAX lacks (``potri``) and can overwrite its input. Matrices are symmetr
 handed to Fortran as it is; factors come back in Fortran order with the other triangle unspecified.
 """
 
-import collections
 import contextlib
 import ctypes
 import functools
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +25,6 @@ INDUCING_JITTER = 1e-8
 
 # Rows moved at once by spread_rows.
 SPREAD = 64
-
-# Chunks worked on at a time, at most: each has arrays of its own.
-WORKERS = 8
 
 # Below this order BLAS threads cost more than they bring.
 SMALL = 384
@@ -63,12 +57,18 @@ def blas_threads(order: int) -> Iterator[None]:
     if order >= SMALL:
         yield
         return
-    with _single_blas_thread():
+    with single_blas_thread():
         yield
 
 
+def number_of_blas_threads() -> int:
+    """Threads that BLAS uses at present."""
+    return max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
+
+
 @contextlib.contextmanager
-def _single_blas_thread() -> Iterator[None]:
+def single_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread within the block."""
     # What ThreadpoolController.limit does, without its bookkeeping of a tenth of a millisecond per call.
     before = [(library, library.get_num_threads()) for library in _blas_libraries()]
     changed = [(library, threads) for library, threads in before if threads != 1]
@@ -81,50 +81,12 @@ def _single_blas_thread() -> Iterator[None]:
             library.set_num_threads(threads)
 
 
-def in_parallel(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-    """Results of ``function`` for each item, in order, as many at a time as BLAS has threads, each with one of them.
-
-    For work in chunks that mixes products with kernels and other passes over the chunk: those use one core otherwise,
-    and the threads of BLAS, which wait for work in a busy loop, take the other from JAX. Few results are held at once.
-    """
-    if len(items) == 1:
-        yield function(items[0])
-        return
-    workers = min(WORKERS, max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1))
-    with _single_blas_thread():
-        if workers == 1:
-            yield from map(function, items)
-            return
-        with ThreadPoolExecutor(workers) as pool:
-            waiting: collections.deque[Any] = collections.deque()
-            try:
-                for item in items:
-                    waiting.append(pool.submit(function, item))
-                    if len(waiting) > workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:  # after an error
-                    future.cancel()
-
-
 def aligned_empty(n: int, m: int | None = None) -> np.ndarray:
     """An array, n×n or n×m, that starts at a multiple of 64 bytes: JAX uses it where it is, others it copies."""
     m = n if m is None else m
     raw = np.empty(8 * n * m + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + 8 * n * m].view(np.float64).reshape(n, m)
-
-
-class Buffers(threading.local):
-    """Arrays n×m by name, each thread's own, to be used again: memory fresh from the system costs more than its use."""
-
-    def __init__(self, n: int, m: int) -> None:
-        self._made = functools.cache(lambda name: aligned_empty(n, m))
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._made(name)
 
 
 def spread_rows(buffer: np.ndarray, n: int) -> None:

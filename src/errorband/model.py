@@ -1,54 +1,89 @@
 """A model as one pytree of hyperparameters, and its prior at the training inputs."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
 from errorband import parameters
-from errorband.approximations import Approximation, Inducing
-from errorband.approximations.base import sum_of_products
-from errorband.kernels import Kernel
+from errorband.approximations import Approximation
+from errorband.conjugate.base import sum_of_products
+from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
-from errorband.means import Mean
 from errorband.parameters import Printable
 from errorband.structures import Structure
 
 
 class Model(Printable):
-    """Kernel, likelihood, mean and approximation: everything that has hyperparameters, in the order of the vector."""
+    """Latent priors, likelihood and approximation: everything that has hyperparameters, in the order of the vector.
 
-    kernel: Kernel
+    Attributes
+    ----------
+    latents : tuple of Latent
+        One that all L latent functions share, or one for each.
+    likelihood : Likelihood
+    approximation : Approximation
+    """
+
+    latents: tuple[Latent, ...]
     likelihood: Likelihood
-    mean: Mean
     approximation: Approximation
 
     @property
-    def inducing(self) -> Inducing:
-        """The approximation, of a model with inducing inputs."""
-        assert isinstance(self.approximation, Inducing)
-        return self.approximation
+    def latent(self) -> Latent:
+        """The prior of a model with one, or the first of several."""
+        return self.latents[0]
 
-    def prior(self, X: Any) -> "PriorAtData":
-        """What inference needs of the model at these inputs. Traceable."""
-        structure, residual = self.approximation.at(self.kernel, X, self.likelihood.n_latents)
+    @property
+    def shared(self) -> bool:
+        """Whether all latent functions have one prior."""
+        return len(self.latents) == 1
+
+    def with_features(self, features: Any) -> "Model":
+        """Copy in which every latent prior has these features (one for each)."""
+        latents = (dataclasses.replace(l, features=f) for l, f in zip(self.latents, features, strict=True))
+        return dataclasses.replace(self, latents=tuple(latents))
+
+    def prior(self, X: Any, layout: Any = None) -> "PriorAtData":
+        """Prior of all latent functions at X. Traced."""
+        built = [self.approximation.structure(latent, X, layout) for latent in self.latents]
+        structures, residuals = zip(*built, strict=True)
+        L = self.likelihood.n_latents
+        structure = structures[0].repeated(L) if self.shared else type(structures[0]).stacked(structures)
+        residual = None
+        if residuals[0] is not None:
+            residual = jnp.broadcast_to(jnp.stack(residuals, axis=1), (X.shape[0], L))
         return PriorAtData(structure, self.likelihood, self.mean_at(X), residual)
 
-    def inner(self, X: Any, bar: "PriorAtData") -> Any:
-        """⟨bar, prior⟩: its derivative in the hyperparameters takes ``bar``, derivatives in the prior, to theirs."""
-        L = self.likelihood.n_latents
-        first = self.approximation.inner(self.kernel, X, L, bar.structure, bar.residual)
-        return first + sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self.mean_at(X)))
+    def inner(self, X: Any, layout: Any, bar: "PriorAtData") -> Any:
+        """⟨bar, prior⟩: its gradient in the model pulls derivatives in the prior back to the model. Traced."""
+        total = sum_of_products((bar.likelihood, bar.mean), (self.likelihood, self.mean_at(X)))
+        structures = [bar.structure.summed()] if self.shared else self._unstacked(bar.structure)
+        for l, (latent, structure) in enumerate(zip(self.latents, structures, strict=True)):
+            residual = None
+            if bar.residual is not None:
+                residual = jnp.sum(bar.residual, axis=1) if self.shared else bar.residual[:, l]
+            total += self.approximation.engine.inner(self.approximation, latent, X, layout, structure, residual)
+        return total
+
+    def _unstacked(self, bar: Structure) -> list[Any]:
+        """The adjoint of each latent's structure, without the zero columns that stacking added."""
+        found = [bar.latent(l) for l in range(len(self.latents))]
+        sizes = [None if latent.features is None else latent.features.size for latent in self.latents]
+        return [
+            b if M is None else eqx.tree_at(lambda s: s.basis, b, b.basis[..., :M])
+            for b, M in zip(found, sizes, strict=True)
+        ]
 
     def mean_at(self, X: Any) -> Any:
-        """Prior mean (N, L): of the first latent function, zero for the others."""
-        first, L = self.mean.evaluate(X)[:, None], self.likelihood.n_latents
-        return first if L == 1 else jnp.concatenate([first, jnp.zeros((len(X), L - 1))], axis=1)
+        """Prior mean (N, L). Traced."""
+        means = jnp.stack([latent.mean.evaluate(X) for latent in self.latents], axis=1)
+        return jnp.broadcast_to(means, (X.shape[0], self.likelihood.n_latents))
 
 
 class PriorAtData(eqx.Module):
-    """What inference needs at the training inputs: the arrays that carry gradients.
+    """What rules with sites need at the training inputs: the arrays that carry gradients.
 
     Attributes
     ----------
@@ -68,14 +103,6 @@ class PriorAtData(eqx.Module):
     residual: Any = None
 
 
-def inducing_inputs(model: Model) -> np.ndarray:
-    """Z of a model that has inducing inputs."""
-    return np.asarray(parameters.plain(model.inducing).inducing_inputs)
-
-
-def at_values(model: Model, fitted: Model, Z: np.ndarray | None = None) -> Model:
-    """The model with the values of a fitted one, and these inducing inputs; what is fixed or has a prior stays so."""
-    values = {e.path: e.value for e in parameters.entries(fitted)}
-    if Z is not None:
-        values["approximation", "inducing_inputs"] = Z
-    return parameters.replace_values(model, values)
+def at_values(model: Model, fitted: Model) -> Model:
+    """The model with the values of a fitted one; what is fixed, bounded or has a prior stays so."""
+    return parameters.replace_values(model, {e.path: e.value for e in parameters.entries(fitted)})

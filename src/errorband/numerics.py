@@ -1,4 +1,4 @@
-"""The switches of the numerical engine: double precision, compiled-code cache, padded sizes.
+"""The switches of the numerical engine: double precision and the compiled-code cache.
 
 Everything here is local: nothing changes what JAX does in the user's own code. Double precision is entered with a
 context manager, and the on-disk cache of compiled code is only switched on while our own functions compile.
@@ -13,14 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from jax.experimental.compilation_cache import compilation_cache
 
 # Threads that JAX is given at least: more than there are factorisations that a program can do at the same time.
 POOL = 16
-
-# Chunked work keeps its temporary arrays below this many bytes.
-MEMORY_BUDGET = 256 * 2**20
 
 
 @contextlib.contextmanager
@@ -123,35 +119,3 @@ def in_double_precision(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     return wrapped
-
-
-def padded_size(n: int) -> int:
-    """Round a number of rows up to one of 32 sizes per octave, so that folds of unequal size share compiled code.
-
-    The rows added are at most a thirty-second of the whole, or fewer than 8 (16 is the smallest size).
-
-    Examples
-    --------
-    >>> [padded_size(n) for n in (5, 100, 401, 402, 2000)]
-    [16, 104, 408, 408, 2016]
-    """
-    if n <= 16:
-        return 16
-    step = max(8, 2 ** ((n - 1).bit_length() - 6))
-    return -(-n // step) * step
-
-
-def pad_rows(array: np.ndarray, n: int) -> np.ndarray:
-    """Append copies of the first row until there are ``n`` rows (copies are always valid inputs for a kernel)."""
-    missing = n - len(array)
-    return array if missing == 0 else np.concatenate([array, np.broadcast_to(array[:1], (missing, *array.shape[1:]))])
-
-
-def at_rows(function: Callable[[np.ndarray], Any], X: np.ndarray, size: int | None = None) -> np.ndarray:
-    """What a compiled function gives for each row of X, padded to ``size`` rows for it (by default the next size)."""
-    return np.asarray(function(pad_rows(X, padded_size(len(X)) if size is None else size)))[: len(X)]
-
-
-def slices(n: int, size: int) -> list[slice]:
-    """The positions 0 to n − 1 in pieces of so many."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -47,7 +47,7 @@ class Parameter(eqx.Module):
     SquaredExponential(lengthscale=2 (fixed), variance=1 ~ LogNormal(location=0, scale=1))
     """
 
-    value: np.ndarray | None = eqx.field(default=None, converter=lambda v: _as_value(v))
+    value: np.ndarray | None = eqx.field(default=None, converter=lambda v: as_value(v))
     fixed: Any = eqx.field(default=False, static=True, converter=lambda f: as_flags(f))
     prior: Prior | None = eqx.field(default=None, static=True)
     bounds: tuple[float | None, float | None] | None = eqx.field(default=None, static=True)
@@ -84,7 +84,7 @@ def as_flags(flags: Any) -> Any:
     return nested(array.tolist())
 
 
-def _as_value(value: Any) -> Any:
+def as_value(value: Any) -> Any:
     """Numbers and lists become float64 arrays of their own; None, Parameter and what JAX traces stay."""
     if value is None or isinstance(value, (Parameter, Tracer)):
         return value
@@ -107,7 +107,7 @@ def hyperparameter(constraint: Real, ndim: int | None = None) -> Any:
     ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a matrix, None for
     anything.
     """
-    return eqx.field(default=None, converter=_as_value, metadata={"constraint": constraint, "ndim": ndim})
+    return eqx.field(default=None, converter=as_value, metadata={"constraint": constraint, "ndim": ndim})
 
 
 @dataclasses.dataclass(frozen=True)

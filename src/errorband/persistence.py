@@ -1,7 +1,7 @@
 """Models as files: a zip of one JSON document and plain arrays, with nothing in it that could run.
 
     model.eb
-      model.json      {"format": "errorband", "version": 1, "estimator": …, "checksums": …}
+      model.json      {"format": "errorband", "version": 2, "estimator": …, "checksums": …}
       model.sha256    checksum of model.json, which holds those of the arrays
       arrays/0.npy …  float64 arrays, read with allow_pickle=False
       table.json      optional: how a table becomes inputs (errorband.table_model); model.json has its checksum
@@ -27,20 +27,25 @@ import numpy as np
 
 from errorband import __version__
 from errorband.approximations import APPROXIMATIONS
+from errorband.data import TrainingData
 from errorband.estimators import ESTIMATORS
-from errorband.estimators.certificate import InducingSweep
 from errorband.estimators.scaling import ScaledRows, Scaling
-from errorband.inference import INFERENCES, Status, TrainingData
+from errorband.features import FEATURES
+from errorband.inference import INFERENCES, Status
 from errorband.kernels import KERNELS
+from errorband.latents import Latent
 from errorband.likelihoods import LIKELIHOODS
 from errorband.means import MEANS
-from errorband.optimise import LBFGS, FitResult
+from errorband.model import Model
 from errorband.parameters import Parameter
 from errorband.posterior import POSTERIORS
 from errorband.priors import PRIORS
 from errorband.structures import PREDICTORS, SimplexSites, Sites
+from errorband.structures.dense import SignedRoot
+from errorband.training import LBFGS, FitResult
+from errorband.training.certificate import InducingSweep
 
-FORMAT, VERSION = "errorband", 1
+FORMAT, VERSION = "errorband", 2
 MAX_BYTES = 64 * 2**30  # more than any model of ours; a file that unpacks to more was not written by us
 
 
@@ -57,12 +62,16 @@ def _damaged(path: Path, why: str) -> ModelFileError:
 
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
-    kept = (Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites)
+    kept = (
+        *(Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites),
+        *(Latent, Model, SignedRoot),
+    )
     parts = {cls.__name__: cls for cls in kept}
     return {
         "kernel": KERNELS,
         "likelihood": LIKELIHOODS,
         "mean": {cls.__name__: cls for cls in MEANS.values()},
+        "features": FEATURES,
         "approximation": APPROXIMATIONS,
         "inference": INFERENCES,
         "posterior": POSTERIORS,
@@ -169,6 +178,8 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         return {"float": float(value).hex()}
     if isinstance(value, (tuple, list)):
         return {"tuple" if isinstance(value, tuple) else "list": [_encode(v, arrays, where) for v in value]}
+    if isinstance(value, dict):
+        return {"dict": {str(name): _encode(v, arrays, where) for name, v in value.items()}}
     if isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(v, str) for v in value.flat):
         return {"strings": value.tolist()}
     if isinstance(value, np.ndarray) and value.dtype.kind == "U":
@@ -267,11 +278,13 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 def _check_header(document: Any, path: Path) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a zip file but not an errorband model, so {REMEDY}.")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if version != VERSION:
+        older = isinstance(version, int) and version < VERSION
         raise ModelFileError(
-            f"{path} was written in version {document.get('version')} of the format by errorband "
-            f"{document.get('errorband')}; this is errorband {__version__}, which reads version {VERSION}. "
-            "Upgrade errorband."
+            f"{path} was written in version {version} of the format by errorband {document.get('errorband')}; this is "
+            f"errorband {__version__}, which reads version {VERSION}. "
+            + ("Fit the model again, or read it with the version that wrote it." if older else "Upgrade errorband.")
         )
     if document.get("estimator") not in ESTIMATORS:
         raise ModelFileError(
@@ -320,6 +333,8 @@ def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
         return _decode_estimator(encoded, arrays)
     if "tuple" in encoded:
         return tuple(_decode(v, arrays) for v in encoded["tuple"])
+    if "dict" in encoded:
+        return _decode_dict(encoded["dict"], arrays)
     if "list" in encoded:
         return [_decode(v, arrays) for v in encoded["list"]]
     cls = _tables()[encoded["table"]].get(encoded["class"])

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from errorband.approximations.placement import add_places, dead, move_dead
+from errorband.inference.gap import evidence_gap
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -13,10 +15,8 @@ import errorband
 import sparse_reference
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import DTC, FITC, PITC, VFE, Exact, PowerEP, SoR, placement
-from errorband.approximations.placement import add_places, dead, move_dead
 from errorband.estimators import certificate, growth
 from errorband.inference import TrainingData
-from errorband.inference.gap import evidence_gap
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.means import Zero
@@ -116,7 +116,7 @@ def test_budgets(waves):
     assert (early.n_inducing, early.stopped) == ((25,), "time budget")
     assert "more might help" in early.certificate
     short = GPRegressor(approximation=FITC("auto"), optimizer=LBFGS(max_seconds=0.0), random_state=0)
-    with pytest.warns(errorband.optimise.ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning):
         assert short.fit(X, y).inducing_sweep_.stopped == "time budget"
     memory = 80 * 60**2 / 2**30
     small = fixed(FITC("auto", memory=memory), SquaredExponential(1.0, 5.0)).fit(X, y).inducing_sweep_
@@ -277,7 +277,7 @@ def test_fit_moves_the_dead_and_is_better_for_it(waves, monkeypatch):
 def test_no_time_is_left_to_move_them(waves):
     X, y = waves
     model = fixed(FITC(inducing_inputs=X[:4] + 1000), SquaredExponential(1.0, 9.0), optimizer=LBFGS(max_seconds=0.0))
-    with pytest.warns(errorband.optimise.ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning):
         assert model.fit(X, y - y.mean()).moved_inducing_ == 0
 
 

@@ -11,8 +11,8 @@ from cli.sentences import check_one_sentence
 from errorband import GPRegressor
 from errorband.cli import failures
 from errorband.cli.failures import explain, one_sentence
-from errorband.optimise import _Run
 from errorband.tables import read_table
+from errorband.training.lbfgs import _Run
 
 ROWS = "\n".join(f"{i},{i % 3},{2 * i}" for i in range(12))
 BAD_TABLES = {

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from errorband.estimators.active import take_turns
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.base import clone
@@ -12,16 +13,15 @@ import dense_reference as dense
 import errorband
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM
-from errorband.estimators.active import take_turns
-from errorband.estimators.informative import informative_rows
 from errorband.inference import EP, TrainingData
 from errorband.inference.ep import tilted_derivatives
 from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.means import Zero
 from errorband.model import Model
-from errorband.optimise import FitResult
 from errorband.structures import Dense, Sites
+from errorband.training import FitResult
+from errorband.training.informative import informative_rows
 
 KERNEL = SquaredExponential([0.8, 1.3], 1.44)
 

@@ -172,7 +172,6 @@ def test_the_last_word_is_that_of_the_other_rule():
     assert_allclose(found.predict(X_NEW), want.predict(X_NEW), rtol=1e-6)
 
 
-@pytest.mark.xfail(strict=True, reason="Laplace's sites for the softmax are of another class than EP and KL expect.")
 @pytest.mark.parametrize("rule", ["EP", "KL"])
 def test_the_last_word_on_three_classes(rule):
     found = GPClassifier(ROUGH, inference=Laplace(last_word=EACH[rule]), optimizer=None, normalize=False)
@@ -181,7 +180,6 @@ def test_the_last_word_on_three_classes(rule):
     assert_allclose(found.log_evidence_, three_classes("dense", rule).log_evidence_, rtol=1e-7)
 
 
-@pytest.mark.xfail("Conjugate" not in INFERENCES, strict=True, reason="there is no one rule for Gaussian noise yet")
 def test_the_last_word_in_closed_form():
     last = INFERENCES["Conjugate"]()
     found, want = (

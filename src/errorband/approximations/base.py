@@ -1,120 +1,69 @@
-"""The approximation contract: how the prior covariance at the training inputs is kept.
+"""The approximation contract: what becomes of the part of the prior covariance that features leave out.
 
-A new approximation is a subclass of :class:`Approximation` with parameters of its own (inducing inputs, frequencies, …,
-declared like any hyperparameter) that builds one of the structures of :mod:`errorband.structures`.
+A latent function is seen through features u (:mod:`errorband.features`), or at the inputs themselves. An approximation
+builds a structure (:mod:`errorband.structures`) for the covariance of ONE latent function at the training inputs; the
+model puts those of several latent functions together.
 """
 
 import abc
-from typing import Any, ClassVar, Self
+import dataclasses
+from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from errorband.kernels import Kernel
-from errorband.numerics import pad_rows, padded_size
+from errorband.conjugate import Engine
+from errorband.features import Features
+from errorband.latents import Latent
 from errorband.parameters import Printable
-from errorband.structures import LowRank, Structure
-from errorband.structures.rows import piece_size, sum_over_rows
+from errorband.structures import Structure
 
 
 class Approximation(Printable):
-    """From a kernel and inputs to a structure."""
-
-    has_structure: ClassVar[bool] = True
-    """Whether :meth:`structure` is there for rules with sites; else a rule of its own deals with it."""
-
-    rows_follow_values: ClassVar[bool] = False
-    """Whether the rows to learn from are chosen anew as hyperparameters are found."""
+    """From the prior of a latent function to a structure."""
 
     @property
-    def ep_power(self) -> float | None:
-        """The exponent of EP that it is defined with, 0 standing for KL; None if every rule goes with it."""
+    @abc.abstractmethod
+    def engine(self) -> Engine:
+        """Closed form for Gaussian noise, and the posterior that goes with the structure."""
+
+    @property
+    def site_power(self) -> float | None:
+        """Power of EP that the approximation is defined with, 0 standing for KL; None if every rule goes with it."""
         return None
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Names of the training strategies it needs, outermost first (:data:`errorband.training.STRATEGIES`)."""
+        return ()
 
     def initialised(
-        self, kernel: Kernel, X: np.ndarray, classes: np.ndarray | None = None, random_state: Any = None
-    ) -> Self:
-        """Copy with every value set, those left at None from the data. On the host, once, before the search.
+        self, latents: tuple[Latent, ...], X: np.ndarray, classes: np.ndarray | None = None, random_state: Any = None
+    ) -> tuple[Self, tuple[Latent, ...]]:
+        """The approximation and the latent priors with every value set. On the host, once, before the search.
 
-        ``classes`` (n,) are the targets if these are classes, None if they are numbers.
+        ``classes`` (n,) are the targets if these are classes, None otherwise.
         """
-        return self
+        return self, latents
 
-    def at_rows(self, X: np.ndarray, n: int) -> Self:
-        """Copy that :meth:`structure` makes one for these rows with; the first n are data, the rest is padding.
+    def layout(self, X: np.ndarray, n: int) -> Any:
+        """How the rows of X are arranged, for :meth:`structure`; the first n are real, the rest padding.
 
-        On the host, once for each set of rows: for what depends on all of them together.
-        """
-        return self
-
-    def rows(
-        self,
-        kernel: Kernel,
-        X: np.ndarray,
-        random_state: Any = None,
-        residual: np.ndarray | None = None,
-        noise: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Positions of the rows to learn from; None for all. On the host, once, before the search.
-
-        ``residual`` and ``noise`` (n,) are the targets less the prior mean and the variances of their noise, None if
-        noise is not Gaussian.
+        On the host, once for each set of rows. None if each row stands for itself.
         """
         return None
 
+    def fitted(self, latents: tuple[Latent, ...]) -> Self:
+        """Copy for people to look at, with what these fitted latent priors hold on behalf of the approximation."""
+        return self
+
     @abc.abstractmethod
-    def structure(self, kernel: Kernel, X: Any, n_latents: int) -> Structure:
-        """Prior covariance of the latent values at X. Traceable: the optimiser differentiates it."""
+    def structure(self, latent: Latent, X: Any, layout: Any = None) -> tuple[Structure, Any]:
+        """Prior covariance of one latent function at X, and the variance (N,) given what that says, None if none.
 
-    def residual(self, kernel: Kernel, X: Any, n_latents: int) -> Any:
-        """Variance (N, L) of latent values at X given what the structure says of them; None if there is none."""
-        return None
-
-    def at(self, kernel: Kernel, X: Any, n_latents: int) -> tuple[Structure, Any]:
-        """Structure and residual. Override it where both come from one computation."""
-        return self.structure(kernel, X, n_latents), self.residual(kernel, X, n_latents)
-
-    def inner(self, kernel: Kernel, X: Any, n_latents: int, bar: Any, residual_bar: Any = None) -> Any:
-        """⟨bar, structure⟩ + ⟨residual_bar, residual⟩ for derivatives in their numbers: what reverse mode takes.
-
-        A low-rank structure is made anew, a piece of rows at a time: nothing of its size is kept for the way back.
+        Traced: the optimiser differentiates it.
         """
-        if not isinstance(bar, LowRank):
-            return sum_of_products((bar, residual_bar), self.at(kernel, X, n_latents))
-
-        def rows(piece):
-            bars = bar.part(piece), None if residual_bar is None else piece.once(residual_bar)
-            return sum_of_products(bars, self.at(kernel, piece.of(X), n_latents))
-
-        return sum_over_rows(rows, bar.n_data, piece_size(bar.n_data, bar.basis.shape[2]))
-
-    @abc.abstractmethod
-    def cross(self, kernel: Kernel, anchors: Any, X_new: Any, n_latents: int) -> Any:
-        """Covariance of new latent values with what the structure is expressed in: (L, S, ·). Traceable."""
-
-    def anchors(self, kernel: Kernel, X: np.ndarray) -> np.ndarray:
-        """What :meth:`cross` has need of, made once and kept for prediction: the training inputs, padded."""
-        return pad_rows(X, padded_size(len(X)))
-
-    def cross_times(self, kernel: Kernel, anchors: Any, X_new: Any, weights: Any) -> Any:
-        """``cross`` times weights (L, ·), for predictive means: (S, L). Override it if there is a cheaper way."""
-        return jnp.einsum("lsm,lm->sl", self.cross(kernel, anchors, X_new, len(weights)), weights)
-
-    def new_variance(self, kernel: Kernel, X_new: Any, cross: Any) -> Any:
-        """Prior variance of new latent values, (S, L): that of the kernel, unless the model has another there."""
-        return jnp.broadcast_to(kernel.gram_diag(X_new)[:, None], (X_new.shape[0], len(cross)))
-
-    def new_covariance(self, kernel: Kernel, X_new: Any, cross: Any) -> Any:
-        """Prior covariance (S, S) of new values of one latent function; ``cross`` is (S, ·)."""
-        return kernel.gram(X_new, X_new)
 
 
-def sum_of_products(bar: Any, values: Any) -> Any:
-    """Inner product of two pytrees of the same structure."""
-    return sum(jnp.vdot(b, v) for b, v in zip(jax.tree.leaves(bar), jax.tree.leaves(values), strict=True))
-
-
-def for_each_latent(array: Any, n_latents: int) -> Any:
-    """The array once for each latent function: they share the kernel."""
-    return jnp.broadcast_to(array[None], (n_latents, *array.shape))
+def with_features(latents: tuple[Latent, ...], features: list[Features]) -> tuple[Latent, ...]:
+    """The latent priors with these features."""
+    return tuple(dataclasses.replace(latent, features=f) for latent, f in zip(latents, features, strict=True))

@@ -5,15 +5,15 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from sklearn.utils import check_random_state
 
-from errorband.approximations.base import for_each_latent
 from errorband.approximations.inducing import Inducing
-from errorband.approximations.placement import SAMPLE, SAMPLE_EACH, cluster_centres
 from errorband.arguments import check_whole
-from errorband.numerics import padded_size
+from errorband.conjugate import BlocksEngine
+from errorband.conjugate.blocks import Layout, block_basis, left_out
+from errorband.features.placement import SAMPLE, SAMPLE_EACH, cluster_centres
+from errorband.rows import padded_size
 from errorband.structures import LowRankBlocks
 
 LARGEST = 2  # times block_size: clusters with more rows are split
@@ -29,15 +29,13 @@ class PITC(Inducing):
 
     Parameters
     ----------
-    n_inducing, inducing_inputs, optimize_inputs, init, budget, memory
+    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory
         As in :class:`FITC`.
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.
     centres : array (B, D) or None
         Centres of the blocks, in the units the model sees; None finds them by k-means, and splits clusters of more than
         twice ``block_size`` rows. The rows around centres that are given stay together, however many.
-    layout : None
-        Which rows the blocks have; :meth:`at_rows` sets it.
 
     Examples
     --------
@@ -50,8 +48,6 @@ class PITC(Inducing):
         default=None, kw_only=True, converter=lambda c: None if c is None else np.asarray(c, float)
     )
 
-    layout: Any = eqx.field(default=None, kw_only=True, repr=False)
-
     local: ClassVar[bool] = False
     """Whether new inputs are predicted from the rows of their block as well."""
 
@@ -62,16 +58,20 @@ class PITC(Inducing):
     def share(self) -> float:
         return 1.0
 
-    def initialised(self, kernel, X, classes=None, random_state=None):
-        ready = super().initialised(kernel, X, classes, random_state)
+    @property
+    def engine(self):
+        return BlocksEngine()
+
+    def initialised(self, latents, X, classes=None, random_state=None):
+        ready, latents = super().initialised(latents, X, classes, random_state)
         if self.centres is not None:
             if self.centres.ndim != 2 or self.centres.shape[1] != X.shape[1] or len(self.centres) == 0:
                 raise ValueError(
                     f"centres of {type(self).__name__} must be an array of shape (B, {X.shape[1]}), a row for each "
                     f"block; got shape {self.centres.shape}."
                 )
-            return ready
-        return eqx.tree_at(lambda a: a.centres, ready, self._centres(X, random_state), is_leaf=lambda v: v is None)
+            return ready, latents
+        return dataclasses.replace(ready, centres=self._centres(X, random_state)), latents
 
     def _centres(self, X: np.ndarray, random_state: Any) -> np.ndarray:
         """By k-means on a sample; clusters of more than ``LARGEST`` times the wanted size are split, if rows differ."""
@@ -100,47 +100,29 @@ class PITC(Inducing):
             centres = np.concatenate([np.delete(centres, large, axis=0), *parts])
         return centres
 
-    def at_rows(self, X, n):
-        """With the layout of these rows: ``rows`` and ``there`` (blocks, B), and ``place`` (N,) as in the structure.
+    def layout(self, X, n):
+        """Blocks, filled up to one size; their size and number are rounded up, so that folds share compiled code.
 
-        Blocks are filled up to one size, and it and their number rounded up, so that folds share compiled code. Padding
-        consists of copies of the first row and has its place.
+        Padding consists of copies of the first row and shares its place.
         """
-        if len(X) == 0:  # a rule that makes no structure
-            return self
-        labels = self.labels(X[:n])
+        labels = nearest(X[:n], np.asarray(self.centres))
         order = np.argsort(labels, kind="stable")
-        _, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
+        found, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
         shape = tuple(size if size <= 16 else padded_size(size) for size in (len(sizes), int(sizes.max())))
         rows, there, place = np.zeros(shape, int), np.zeros(shape, bool), np.empty(len(X))
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             rows[k, :size], there[k, :size] = order[start : start + size], True
             place[rows[k, :size]] = k * shape[1] + np.arange(size)
         place[n:] = place[0]
-        return dataclasses.replace(self, layout=(rows, there, place))
+        block_of = np.full(len(np.asarray(self.centres)), -1)
+        block_of[found] = np.arange(len(found))
+        return Layout(rows, there, place, block_of)
 
-    def structure(self, kernel, X, n_latents):
-        rows, there, place = (self if self.layout is not None else self.at_rows(np.asarray(X), len(X))).layout
-        basis = jnp.where(there[..., None], self._whitened(kernel, X)[rows], 0.0)
-        rest = jax.lax.map(lambda block: _left_out(kernel, *block), (X[rows], there, basis))
-        return LowRankBlocks(for_each_latent(rest, n_latents), for_each_latent(basis, n_latents), place, self.local)
-
-    def inner(self, kernel, X, n_latents, bar, residual_bar=None):
-        """A block at a time, recomputed in the backward pass."""
-        rows, there, _ = self.layout
-        basis = jnp.where(there[..., None], self._whitened(kernel, X)[rows], 0.0)
-
-        @jax.checkpoint
-        def one_block(total, block):
-            *block, rest_bar = block
-            return total + jnp.vdot(rest_bar, _left_out(kernel, *block)), None
-
-        of_basis = jnp.vdot(jnp.sum(bar.basis, axis=0), basis)
-        return jax.lax.scan(one_block, of_basis, (X[rows], there, basis, jnp.sum(bar.rest, axis=0)))[0]
-
-    def labels(self, X: np.ndarray) -> np.ndarray:
-        """Number of the block of each row."""
-        return nearest(X, np.asarray(self.centres))
+    def structure(self, latent, X, layout=None):
+        assert layout is not None
+        basis = block_basis(latent, X, layout)
+        rest = jax.lax.map(lambda block: left_out(latent, *block), (X[layout.rows], layout.there, basis))
+        return LowRankBlocks(rest[None], basis[None], layout.place, self.local), None
 
 
 class PIC(PITC):
@@ -170,8 +152,3 @@ def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
     from sklearn.metrics import pairwise_distances_argmin
 
     return pairwise_distances_argmin(X, centres)
-
-
-def _left_out(kernel: Any, X: Any, there: Any, basis: Any) -> Any:
-    """K − Q among the rows of a block, zero where there is no row."""
-    return jnp.where(there[:, None] & there, kernel.gram(X, X) - basis @ basis.T, 0.0)

@@ -17,47 +17,112 @@ differ in what they do with what that leaves out, r = diag(K − Q):
 (Quiñonero-Candela & Rasmussen 2005; Titsias 2009; Bui, Yan & Turner 2017.)
 """
 
+import dataclasses
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 
-from errorband import linalg
-from errorband.approximations.base import Approximation, for_each_latent
-from errorband.approximations.placement import PLACEMENTS, place
+from errorband.approximations.base import Approximation, with_features
 from errorband.arguments import check_whole
-from errorband.numerics import in_double_precision
-from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
+from errorband.conjugate import LowRankEngine
+from errorband.conjugate.low_rank import left_out, whitened_in_pieces
+from errorband.features import Features, Points
+from errorband.parameters import as_flags, as_value, value_of
 from errorband.structures import LowRank
-from errorband.structures.rows import map_over_rows, piece_size
 
 FIRST = 25  # inducing inputs that "auto" begins with
 
-# One inducing input has the say over a small part of the data, a length-scale over all: the evidence is much flatter in
-# the former. In units of 4 (of standardised data) the search takes steps of the right size in both.
-UNIT = 4.0
 
-
-class Inducing(Approximation):
-    """Base of the family. Parameters are those of :class:`FITC`."""
-
-    n_inducing: int | str = eqx.field(default=200, static=True)
-    _: KW_ONLY
-    inducing_inputs: Any = hyperparameter(Real(unit=UNIT), ndim=2)
-    optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
-    init: str = eqx.field(default="kmeans", static=True)
-    budget: float = eqx.field(default=60.0, static=True)
-    memory: float = eqx.field(default=2.0, static=True)
+class LowRankApproximation(Approximation):
+    """Base: the prior covariance is Q = K_fu K_uu⁻¹ K_uf, plus a share of what that leaves out on the diagonal."""
 
     bound: ClassVar[bool] = False
     """Whether the evidence has a term for the share of r that is not on the diagonal."""
 
     opens: ClassVar[bool] = True
-    """Whether the prior variance at new inputs is that of the kernel, so that bands open away from Z."""
+    """Whether the prior variance at new inputs is that of the kernel, so that bands open away from the features."""
+
+    @property
+    def share(self) -> float:
+        """Share of r = diag(K − Q) that is kept on the diagonal."""
+        return 0.0
+
+    @property
+    def engine(self):
+        return LowRankEngine()
+
+    @property
+    def site_power(self) -> float | None:
+        return self.share if self.bound else None
+
+    def structure(self, latent, X, layout=None):
+        """VFE and PowerEP: sites are functions of u alone, and the likelihood sees r (Bui, Yan & Turner 2017)."""
+        basis = whitened_in_pieces(latent, X)
+        if self.share == 0.0 and not self.bound:
+            return LowRank(jnp.zeros((1, X.shape[0])), basis[None]), None
+        r = left_out(latent, X, basis)
+        diagonal = jnp.zeros_like(r) if self.bound else self.share * r
+        return LowRank(diagonal[None], basis[None]), r if self.bound else None
+
+
+class WeightSpace(LowRankApproximation):
+    """The prior f = Φu, u ~ N(0, I), of features that are a whole model: nothing is left out.
+
+    What ``approximation=SparseSpectrum(100)`` stands for.
+
+    Parameters
+    ----------
+    features : Features
+        In weight space.
+
+    Examples
+    --------
+    >>> from errorband.features import Points
+    >>> WeightSpace(Points([[0.0]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: Points needs an approximation that says what becomes of the rest, such as FITC(features=Points()).
+    """
+
+    features: Features
+
+    opens: ClassVar[bool] = False
+
+    def __check_init__(self):
+        if self.features is not None and not self.features.weight_space:
+            name = type(self.features).__name__
+            raise ValueError(
+                f"{name} needs an approximation that says what becomes of the rest, such as FITC(features={name}())."
+            )
+
+    @property
+    def strategies(self):
+        return ("sample_first",)
+
+    def initialised(self, latents, X, classes=None, random_state=None):
+        for latent in latents:
+            self.features.check(latent.kernel)
+        ready = [self.features.initialised(l.kernel, X, None, classes, random_state) for l in latents]
+        return self, with_features(latents, ready)
+
+    def fitted(self, latents):
+        return dataclasses.replace(self, features=latents[0].features) if len(latents) == 1 else self
+
+
+class Inducing(LowRankApproximation):
+    """Base of the approximations with inducing points. Parameters are those of :class:`FITC`."""
+
+    n_inducing: int | str = eqx.field(default=200, static=True)
+    _: KW_ONLY
+    features: Features | None = None
+    inducing_inputs: Any = eqx.field(default=None, converter=as_value)
+    optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
+    init: str = eqx.field(default="kmeans", static=True)
+    budget: float = eqx.field(default=60.0, static=True)
+    memory: float = eqx.field(default=2.0, static=True)
 
     def __check_init__(self):
         name = type(self).__name__
@@ -71,90 +136,51 @@ class Inducing(Approximation):
             raise ValueError(f"{name}(budget={self.budget!r}): give seconds, zero or more.")
         if not self.memory >= 0:
             raise ValueError(f"{name}(memory={self.memory!r}): give GiB, zero or more.")
-        if self.init not in PLACEMENTS:
-            raise ValueError(f"{name}(init={self.init!r}): choose one of {', '.join(map(repr, PLACEMENTS))}.")
+        if self.features is not None:
+            self._check_features(name)
+        else:
+            self._points()
+
+    def _check_features(self, name: str) -> None:
+        if not isinstance(self.features, Features):
+            raise TypeError(f"{name}(features=...) takes an object of errorband.features; got {self.features!r}.")
+        if self.features.weight_space:
+            kind = type(self.features).__name__
+            raise ValueError(f"{kind} is a whole prior and leaves nothing out: use approximation={kind}(...).")
+        if self.n_inducing == "auto" and not hasattr(self.features, "enlarged"):
+            raise ValueError(
+                f"{name}('auto') is for inducing points; give a number with {type(self.features).__name__}."
+            )
+        if value_of(self.inducing_inputs) is not None or self.optimize_inputs is not True or self.init != "kmeans":
+            raise ValueError(
+                f"{name}: inducing_inputs, optimize_inputs and init are those of Points; give them to features instead."
+            )
+
+    def _points(self) -> Points:
+        return Points(inducing_inputs=self.inducing_inputs, optimize_inputs=self.optimize_inputs, init=self.init)
 
     @property
-    def share(self) -> float:
-        """Share of r that is kept on the diagonal."""
-        return 0.0
+    def strategies(self):
+        first = ("informative_start",) if self.init == "ivm" and value_of(self.inducing_inputs) is None else ()
+        return (*first, *(("grow",) if self.n_inducing == "auto" else ()), "move_dead", "sample_first")
 
-    def initialised(self, kernel, X, classes=None, random_state=None):
-        given = value_of(self.inducing_inputs)
-        if given is not None and (np.ndim(given) != 2 or np.shape(given)[1] != X.shape[1] or len(given) == 0):
-            raise ValueError(
-                f"inducing_inputs of {type(self).__name__} must be an array of shape (M, {X.shape[1]}), a row for each "
-                f"inducing input and a column for each input of X; got shape {np.shape(given)}."
-            )
-        number = FIRST if isinstance(self.n_inducing, str) else self.n_inducing
-        Z = place(self.init, number, kernel, X, classes, random_state) if given is None else np.asarray(given)
-        kernel.check(Z)
-        return replace_values(self, {("inducing_inputs",): self._as_parameter(Z, kernel.raw_columns(X.shape[1]))})
+    def initialised(self, latents, X, classes=None, random_state=None):
+        features = self._points() if self.features is None else self.features
+        n = FIRST if isinstance(self.n_inducing, str) else self.n_inducing
+        for latent in latents:
+            features.check(latent.kernel)
+        ready = [features.initialised(latent.kernel, X, n, classes, random_state) for latent in latents]
+        return dataclasses.replace(self, features=None, inducing_inputs=None), with_features(latents, ready)
 
-    def _as_parameter(self, Z: np.ndarray, labels: np.ndarray) -> Any:
-        """Z, with the entries fixed that are not to be learned: as asked for, and those of columns of labels."""
-        learned, held = np.asarray(self.optimize_inputs), self.inducing_inputs
-        if not broadcasts(learned.shape, Z.shape):
-            M, D = Z.shape
-            raise ValueError(
-                f"optimize_inputs of {type(self).__name__} has shape {learned.shape}; for {M} inducing inputs of {D} "
-                f"columns give True, False, or an array of these: ({D},) for columns, ({M}, 1) for points, ({M}, {D})."
-            )
-        fixed = ~learned | labels if np.any(labels) else ~learned
-        if not isinstance(held, Parameter):
-            return Parameter(Z, fixed) if np.any(fixed) else Z
-        return Parameter(Z, fixed | np.asarray(held.fixed), held.prior, held.bounds)
-
-    @property
-    def ep_power(self) -> float | None:
-        return self.share if self.bound else None
-
-    def structure(self, kernel, X, n_latents):
-        basis = self._whitened(kernel, X)
-        diag = jnp.zeros(len(X)) if self.bound else self.share * _left_out(kernel, X, basis)
-        return LowRank(diag=diag[None], basis=basis[None], shared_by=n_latents)
-
-    def residual(self, kernel, X, n_latents):
-        """What is left out, r: the sites of VFE and PowerEP are functions of u alone (Bui, Yan & Turner 2017)."""
-        return self.at(kernel, X, n_latents)[1] if self.bound else None
-
-    def at(self, kernel, X, n_latents):
-        structure = self.structure(kernel, X, n_latents)
-        if not self.bound:
-            return structure, None
-        return structure, for_each_latent(_left_out(kernel, X, structure.basis[0]), n_latents).T
-
-    @in_double_precision
-    def anchors(self, kernel, X):
-        """L with LLᵀ = K_uu: nothing of the training inputs."""
-        return np.asarray(_factor(self, kernel))
-
-    def cross(self, kernel, anchors, X_new, n_latents):
-        return for_each_latent(self._solved(kernel, anchors, X_new), n_latents)
-
-    def cross_times(self, kernel, anchors, X_new, weights):
-        return kernel.gram(X_new, self.inducing_inputs) @ solve_triangular(anchors.T, weights.T)
-
-    def _whitened(self, kernel, X):
-        """Φ = K_fu L⁻ᵀ. Formed first, it keeps the digits that K_uf K_fu would lose when K_uu is badly conditioned."""
-        n, factor = len(X), _factor(self, kernel)
-        pieces = piece_size(n, len(self.inducing_inputs))
-        return map_over_rows(lambda piece: self._solved(kernel, factor, piece.of(X)), n, pieces)
-
-    def _solved(self, kernel, factor, X):
-        return solve_triangular(factor, kernel.gram(self.inducing_inputs, X), lower=True).T
-
-
-@jax.jit
-def _factor(approximation: Inducing, kernel: Any) -> Any:
-    """L with LLᵀ = K_uu."""
-    Z = approximation.inducing_inputs
-    return jnp.linalg.cholesky(linalg.regularised(kernel.gram(Z, Z)))
-
-
-def _left_out(kernel, X, basis):
-    """The diagonal of K − Q, which is not negative but for rounding."""
-    return jnp.maximum(kernel.gram_diag(X) - jnp.sum(basis**2, axis=1), 0.0)
+    def fitted(self, latents):
+        """With the number of inducing inputs in place of "auto"; inducing inputs if they are plain points."""
+        features = latents[0].features
+        ready = dataclasses.replace(self, n_inducing=features.size) if self.n_inducing == "auto" else self
+        if len(latents) > 1:
+            return ready
+        if type(features) is Points:
+            return dataclasses.replace(ready, inducing_inputs=value_of(features.inducing_inputs))
+        return dataclasses.replace(ready, init="kmeans", optimize_inputs=True, features=features)
 
 
 class SoR(Inducing):
@@ -169,14 +195,6 @@ class SoR(Inducing):
     """
 
     opens: ClassVar[bool] = False
-
-    def new_variance(self, kernel, X_new, cross):
-        """The basis functions are all there is: q** = ‖φ*‖²."""
-        return jnp.sum(cross**2, axis=2).T
-
-    def new_covariance(self, kernel, X_new, cross):
-        """Q** = Φ*Φ*ᵀ."""
-        return cross @ cross.T
 
 
 class DTC(Inducing):
@@ -228,6 +246,9 @@ class FITC(Inducing):
         How many inducing inputs. If the data have fewer distinct rows, every distinct row becomes one. "auto" begins
         with 25 and doubles them until, on rows held out for the purpose, that no longer helps by 0.01 nats per row; see
         ``inducing_sweep_`` of the fitted estimator.
+    features : Features or None
+        What the function is seen through, from :mod:`errorband.features`; None: inducing points, to which the next
+        three belong.
     inducing_inputs : array (M, D), Parameter or None
         Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
         ``init``. Rows may repeat and may lie outside the data.
@@ -275,7 +296,7 @@ class PowerEP(Inducing):
 
     Parameters
     ----------
-    n_inducing, inducing_inputs, optimize_inputs, init, budget, memory
+    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory
         As in :class:`FITC`; ``power`` comes second.
     power : float in [0, 1]
         Share of what the inducing points leave out that counts as noise; about 0.5 often predicts best.

@@ -1,7 +1,5 @@
 """The exact model of the rows that say most."""
 
-from typing import ClassVar
-
 import equinox as eqx
 
 from errorband.approximations.exact import Exact
@@ -12,10 +10,10 @@ class IVM(Exact):
     """Informative vector machine: the exact model of the rows that lower the entropy of the posterior most.
 
     Rows are taken in one after the other by assumed-density filtering (Lawrence, Seeger & Herbrich 2003;
-    :func:`errorband.estimators.informative.informative_rows`): O(N·n_rows²), and n_rows³ for the model. The choice
+    :func:`errorband.training.informative.informative_rows`): O(N·n_rows²), and n_rows³ for the model. The choice
     depends on the hyperparameters and these on the choice, so that the two take turns, beginning with hyperparameters
     of as many rows drawn at random; the turn counts that accounts best for all rows, those left out included
-    (:func:`errorband.estimators.active.take_turns`). The sites with which rows were taken in are refined by the
+    (:class:`errorband.training.turns.TakeTurns`). The sites with which rows were taken in are refined by the
     inference rule, on the active rows: at its fixed point the gradient of the evidence is right.
 
     ``log_evidence_`` and ``loo()`` are those of the active rows, which are ``active_rows_`` of the fitted estimator.
@@ -43,11 +41,13 @@ class IVM(Exact):
     (70,)
     """
 
-    rows_follow_values: ClassVar[bool] = True
-
     n_rows: int = eqx.field(default=200, static=True)
     rounds: int = eqx.field(default=3, static=True, kw_only=True)
 
     def __check_init__(self):
         for name in ("n_rows", "rounds"):
             check_whole("IVM", name, getattr(self, name))
+
+    @property
+    def strategies(self):
+        return ("take_turns",)

@@ -3,8 +3,8 @@
 import equinox as eqx
 
 from errorband.approximations.exact import Exact
-from errorband.approximations.placement import PLACEMENTS, SCORES, choose_rows
 from errorband.arguments import check_whole
+from errorband.features.placement import PLACEMENTS, SCORES
 
 
 class SubsetOfData(Exact):
@@ -43,14 +43,5 @@ class SubsetOfData(Exact):
             raise ValueError(f"SubsetOfData(select={self.select!r}): choose one of {', '.join(map(repr, known))}.")
 
     @property
-    def scores(self) -> bool:
-        """Whether rows are chosen by a score that looks at targets and noise."""
-        return self.select in SCORES
-
-    def rows(self, kernel, X, random_state=None, residual=None, noise=None):
-        if self.scores and (residual is None or noise is None):
-            raise ValueError(
-                f"SubsetOfData(select={self.select!r}) is for a Gaussian likelihood; choose one of "
-                f"{', '.join(map(repr, PLACEMENTS))}."
-            )
-        return choose_rows(self.select, self.n_rows, kernel, X, random_state, residual, noise)
+    def strategies(self):
+        return ("subset",)

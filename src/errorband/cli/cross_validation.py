@@ -13,11 +13,11 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from errorband import metrics
 from errorband.cli.kernel_names import kernel_named
 from errorband.estimators import GPClassifier, GPRegressor
-from errorband.optimise import LBFGS
 from errorband.predictive import Predictive
 from errorband.reporting.classification.baselines import CLASS_BASELINES, ClassBaseline, probabilities
 from errorband.reporting.classification.scores import class_score
 from errorband.reporting.regression.baselines import BASELINES, Baseline
+from errorband.training import LBFGS
 
 COMPARED_KERNELS = ("se", "matern32", "matern52", "se+linear")
 

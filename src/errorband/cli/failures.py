@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from errorband import interrupts
+from errorband.training import interrupts
 
 EXIT_CODES = """0 all is well; a search that stopped early is a warning, not an error.
 
@@ -125,7 +125,7 @@ class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttribut
         if not standalone_mode:
             return super().main(*args, standalone_mode=False, **extra)
         try:
-            with interrupts.heard():
+            with interrupts.deferred():
                 code = super().main(*args, standalone_mode=False, **extra)
         except (typer.Abort, KeyboardInterrupt):
             say_error("Interrupted before there was a model, so nothing was written.")

@@ -13,9 +13,9 @@ from errorband import __version__
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.planning import Settings, plan
 from errorband.estimators import GPClassifier, GPRegressor
-from errorband.optimise import LBFGS
 from errorband.tables import Encoded, TableEncoder, TableError, read_table
 from errorband.tables.errors import count_of
+from errorband.training import LBFGS
 
 LEAST_ROWS = 5
 

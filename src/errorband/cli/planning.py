@@ -11,9 +11,9 @@ import numpy as np
 from errorband.approximations import APPROXIMATIONS, FITC
 from errorband.cli.failures import ExitCode, Problem
 from errorband.estimators import GPClassifier, GPRegressor
-from errorband.estimators.base import EXACT_ROWS
-from errorband.estimators.growth import SITE_BYTES
+from errorband.estimators.spec import EXACT_ROWS
 from errorband.tables import TableEncoder
+from errorband.training.grow import SITE_BYTES
 
 # Seconds of one evaluation with inducing points, for each row, latent function and pair of inducing inputs: in closed
 # form, and where sites are found by sweeps. The search on all rows has half of the time, for about so many evaluations.

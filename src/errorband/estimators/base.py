@@ -1,6 +1,5 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
-import copy
 import sys
 import warnings
 from typing import Any
@@ -12,31 +11,28 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.approximations import APPROXIMATIONS, FITC, IVM, Approximation, Exact, Inducing
 from errorband.arguments import check_whole
-from errorband.estimators.active import rows_to_learn_from
-from errorband.estimators.scaling import Scaling, chunks, spread_rows
-from errorband.estimators.search import Found, Search
+from errorband.data import TrainingData
+from errorband.estimators.scaling import Scaling, chunks
+from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, INFERENCES, KL, Inference, Laplace, TrainingData
-from errorband.kernels import Kernel, SquaredExponential
-from errorband.likelihoods import ClassLikelihood, Gaussian, Likelihood
-from errorband.means import Mean, as_mean
-from errorband.model import Model, at_values, inducing_inputs
+from errorband.inference import EP, Conjugate, Inference, Laplace
+from errorband.latents import Latent
+from errorband.likelihoods import Likelihood
+from errorband.model import Model
 from errorband.numerics import in_double_precision
-from errorband.objective import EvidenceObjective
-from errorband.optimise import LBFGS, warn_if_not_converged
 from errorband.parameters import Parameter
+from errorband.posterior import MixturePosterior
 from errorband.predictive import Predictive
+from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Trainer, composed
+from errorband.training.lbfgs import warn_if_not_converged
+from errorband.training.objective import prepared
 
-# approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
-# evaluation; fewer where sites are found by many sweeps over it.
-EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
-
-# A marginalised mean has no other way; up to this many rows, of which matrices take some 5 GB, it is taken unasked.
-EXACT_ROWS_MARGINAL = 10_000
-
-ASKED_FOR = "As asked for."  # why an approximation was taken that was given
+# Attributes that some fits set and others do not.
+OF_ONE_FIT = (
+    *("active_rows_", "inducing_sweep_", "moved_inducing_", "estimators_", "posterior_", "_state"),
+    "search_log_evidence_",
+)
 
 
 class GaussianProcess(BaseEstimator):
@@ -55,32 +51,54 @@ class GaussianProcess(BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
     @in_double_precision
-    def _fit(self, data: TrainingData, scaling: Scaling) -> None:
+    def _fit(self, spec: Spec, data: TrainingData, scaling: Scaling) -> None:
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
-        search = Search(
-            self._optimizer(), self._n_restarts(), self.random_state, self.verbose, name=type(self).__name__
+        name = type(self).__name__
+        problem, strategies, reason = self._problem(spec, data)
+        if self.verbose > 0 and reason is not None and strategies:
+            print(f"{name}: {reason}", file=sys.stderr)
+        log_scale = float(np.log(scaling.y_scale))
+        settings = Settings(
+            self._trainer(), self._n_restarts(), self.random_state, self.verbose, name=name, log_scale=log_scale
         )
-        start, inference = self._start(data)
-        if self.verbose > 0 and self.approximation == "auto" and not isinstance(start.approximation, Exact):
-            print(f"{type(self).__name__}: {self.approximation_reason_}", file=sys.stderr)
-        found = search.run(start, inference, data, float(np.log(scaling.y_scale)))
+        found = composed(strategies).run(problem, settings)
+        self._forget()
+        self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
-        self._keep_posterior(found.objective, found.theta, scaling)
+        self._condition(found, log_scale)
 
-    def _keep_posterior(self, objective: EvidenceObjective, theta: np.ndarray, scaling: Scaling) -> None:
-        """Condition the model at ``theta`` on the data of the objective and store the fitted attributes."""
-        model, prior = objective.at(theta)
-        last = objective.conclude(prior)
-        inference = objective.inference  # which may have been followed by another
+    def _problem(self, spec: Spec, data: TrainingData) -> tuple[Problem, tuple[str, ...], str | None]:
+        """What to search; the strategies for it; and why this approximation, if it was chosen here."""
+        likelihood = spec.likelihood
+        mean = spec.latents[0].mean
+        approximation, reason = as_approximation(self.approximation, len(data.y), mean, self._exact_limit(likelihood))
+        model = spec.model(data, approximation, self.random_state)
+        rule = as_rule(self.inference, lambda: self._automatic_rule(likelihood, model))
+        refusal = rule.supports(model, data)
+        if refusal is not None:
+            raise ValueError(refusal)
+        return Problem(model, rule, data), approximation.strategies, reason
+
+    def _keep_search(self, found: Found) -> None:
+        self.fit_result_ = found.result
+        if found.result is not None:
+            warn_if_not_converged(found.result)
+        for name in ("active_rows", "inducing_sweep", "moved_inducing"):
+            if getattr(found, name) is not None:
+                setattr(self, f"{name}_", getattr(found, name))
+
+    def _condition(self, found: Found, log_scale: float) -> None:
+        """Condition the model on the rows learned from, and keep what prediction needs."""
+        objective = found.objective
+        model, last = objective.conclude(found.theta, found.warm)
         # Density of the targets as given, not as standardised.
-        degrees = len(objective.data.y) - objective.basis.shape[1]
-        self.log_evidence_ = last.log_evidence - degrees * float(np.log(scaling.y_scale))
-        self.inference_status_ = last.status
-        self.posterior_ = inference.posterior(model, prior, objective.data, objective.basis, last.state)
-        self.kernel_, self.likelihood_, self.mean_ = model.kernel, model.likelihood, model.mean
-        self.approximation_, self.inference_ = model.approximation, inference
+        mean = model.latent.mean
+        p = np.shape(mean.basis(np.asarray(objective.data.X[:1])))[1] if mean.marginalize else 0
+        self.log_evidence_ = last.log_evidence - (len(objective.data.y) - p) * log_scale
+        self.inference_status_, self.inference_ = last.status, last.rule
+        self.posterior_ = self._mixed(found, last.posterior)
+        self._keep_model(model)
         self.jitter_ = float(self.posterior_.jitter)
-        self.scaling_ = scaling
         self._training_data = objective.data
         self._state = jax.tree.map(np.asarray, last.state)
         if not last.status.converged:
@@ -93,210 +111,55 @@ class GaussianProcess(BaseEstimator):
                 stacklevel=5,
             )
 
-    def _remember_search(self) -> None:
-        """Keep the evidence of the rows that were searched: ``log_evidence_`` is about to become that of others."""
-        self.search_log_evidence_ = getattr(self, "search_log_evidence_", self.log_evidence_)
+    def _mixed(self, found: Found, posterior: Any) -> Any:
+        """The mixture over the draws of a sampler, if the trainer was one."""
+        draws = None if found.result is None else found.result.draws
+        if draws is None:
+            return posterior
+        members = [found.objective.conclude(theta) for theta in draws]
+        posteriors = tuple(conclusion.posterior for _, conclusion in members)
+        weights = np.full(len(members), 1.0 / len(members))
+        return MixturePosterior(weights, posteriors, tuple(model.likelihood for model, _ in members))
 
+    def _keep_model(self, model: Model) -> None:
+        self._model = model
+        self.likelihood_ = model.likelihood
+        latents = self.latents_
+        self.kernel_ = model.latent.kernel if model.shared else {name: l.kernel for name, l in latents.items()}
+        self.mean_ = model.latent.mean if model.shared else {name: l.mean for name, l in latents.items()}
+        self.approximation_ = model.approximation.fitted(model.latents)
+
+    def _forget(self) -> None:
+        """Delete what an earlier fit found and the next may not."""
+        for name in OF_ONE_FIT:
+            vars(self).pop(name, None)
+
+    # ------------------------------------------------------------------ conditioning on other data
     @in_double_precision
-    def _condition(self, data: TrainingData) -> None:
+    def _condition_on(self, data: TrainingData) -> None:
         """Replace the posterior by the one given ``data``, which are scaled by ``scaling_`` already.
 
         Called on a copy of a fitted estimator. All hyperparameters are held fixed, so nothing is searched.
         """
-        fitted = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
-        model = parameters.replace_values(
-            fitted, {e.path: Parameter(e.value, fixed=True) for e in parameters.entries(fitted)}
-        )
-        self.likelihood_.check_targets(data.y)
-        for rows in chunks(data.X):
-            self.kernel_.check(rows)
-        reason = self.inference_.supports(fitted, data)
-        if reason is not None:
-            raise ValueError(reason)
         self._remember_search()
-        active = rows_to_learn_from(fitted, data, self.random_state)
-        objective = EvidenceObjective(model, self.inference_, data if active is None else data.rows(active))
-        self._keep_posterior(objective, objective.theta0, self.scaling_)
-        if active is not None:
-            self.active_rows_ = active
-
-    def _forget(self) -> None:
-        """What an earlier fit found and the next may not."""
-        for name in (
-            "active_rows_",
-            "inducing_sweep_",
-            "moved_inducing_",
-            "estimators_",
-            "posterior_",
-            "_state",
-            "search_log_evidence_",
-        ):
-            vars(self).pop(name, None)
-
-    def _keep_search(self, found: Found) -> None:
-        self._forget()
-        self.fit_result_ = found.result
-        if found.result is not None:
-            warn_if_not_converged(found.result)
-        for name in ("active_rows", "inducing_sweep", "moved_inducing"):
-            if getattr(found, name) is not None:
-                setattr(self, f"{name}_", getattr(found, name))
-        if found.inducing_sweep is not None:
-            self.approximation_reason_ += f" {found.inducing_sweep.certificate}"
-
-    def _start(self, data: TrainingData) -> tuple[Model, Inference]:
-        """The model at its starting values, and a rule that can deal with it."""
-        model = self._initial_model(data)
-        inference = self._inference(model)
-        reason = inference.supports(model, data)
-        if reason is not None:
-            raise ValueError(reason)
-        return model, inference
-
-    def _objective(self, data: TrainingData) -> EvidenceObjective:
-        model, inference = self._start(data)
-        rows = rows_to_learn_from(model, data, self.random_state)
-        return EvidenceObjective(model, inference, data if rows is None else data.rows(rows))
-
-    def _scaling(self, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None) -> Scaling:
-        """How the model sees validated data; targets are left alone if they are not given."""
-        check_magnitude(X, "X")
-        if not self.normalize:
-            return Scaling.identity(X.shape[1])
-        kernel = self._kernel().with_columns(getattr(self, "feature_names_in_", None), X.shape[1])
-        return Scaling.standardise(X, y, kernel, weights)
-
-    def _initial_model(self, data: TrainingData) -> Model:
-        """The model with every hyperparameter at its starting value."""
-        names = getattr(self, "feature_names_in_", None)
-        kernel = self._kernel().with_columns(None if names is None else list(names), data.X.shape[1])
+        model = self._model
+        values = {e.path: Parameter(e.value, fixed=True) for e in parameters.entries(model)}
+        model.likelihood.check_targets(data.y)
         for rows in chunks(data.X):
-            kernel.check(rows)
-        likelihood, mean = self._likelihood(), as_mean(self.mean)
-        likelihood.check_targets(data.y)
-        approximation, self.approximation_reason_ = self._approximation(len(data.y), likelihood, mean)
-        # Where latent values are not in the units of the targets (a log rate, a logit), one is a typical variance.
-        y_variance = float(np.var(data.y)) if likelihood.location_scale else 1.0
-        some = spread_rows(data.X)
-        X, y = data.X[some], data.y[some]
-        kernel = kernel.initialised(X, y_variance or 1.0)
-        model = Model(
-            kernel,
-            likelihood.initialised(data.y),
-            mean.initialised(X, y if likelihood.location_scale else np.zeros(len(y))),
-            approximation.initialised(
-                kernel, data.X, data.y if isinstance(likelihood, ClassLikelihood) else None, self.random_state
-            ),
-        )
-        parameters.check(model)
-        return self._at_informative_rows(model, data) if _wants_informative_rows(approximation) else model
+            self._check_inputs(rows)
+        refusal = self.inference_.supports(model, data)
+        if refusal is not None:
+            raise ValueError(refusal)
+        problem = Problem(parameters.replace_values(model, values), self.inference_, data)
+        choosing = [name for name in model.approximation.strategies if STRATEGIES[name].chooses_rows]
+        found = composed(choosing).run(problem, Settings(None, random_state=self.random_state))
+        if found.active_rows is not None:
+            self.active_rows_ = found.active_rows
+        self._condition(found, float(np.log(self.scaling_.y_scale)))
 
-    def _at_informative_rows(self, model: Model, data: TrainingData) -> Model:
-        """The model as an informative vector machine leaves it: its hyperparameters, inducing inputs at its rows."""
-        machine: Any = copy.copy(self)
-        optimizer, number = self._optimizer(), len(inducing_inputs(model))
-        machine.approximation, machine.verbose = IVM(number), 0
-        machine.optimizer = None if optimizer is None else optimizer.within(optimizer.seconds / 2)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # another search follows
-            machine._fit(data, Scaling.identity(data.X.shape[1]))
-        found = Model(machine.kernel_, machine.likelihood_, machine.mean_, model.approximation)
-        return at_values(model, found, data.X[machine.active_rows_])
-
-    # ------------------------------------------------------------------ reading the constructor's arguments
-    def _kernel(self) -> Kernel:
-        if self.kernel is None:
-            return SquaredExponential()
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(f"kernel must be an errorband kernel or None; got {type(self.kernel).__name__}.")
-        return self.kernel
-
-    def _likelihood(self) -> Likelihood:
-        raise NotImplementedError
-
-    def _approximation(self, n: int, likelihood: Likelihood, mean: Mean) -> tuple[Approximation, str]:
-        """The approximation for n rows, and why this one."""
-        if isinstance(self.approximation, Approximation):
-            return self.approximation, ASKED_FOR
-        if self.approximation == "exact":
-            return Exact(), ASKED_FOR
-        if self.approximation == "auto":
-            limit = self._exact_rows(likelihood)
-            if n <= limit:
-                return Exact(), f"No approximation: {n} rows, of at most {limit}."
-            if not mean.marginalize:
-                return FITC(), f"FITC with {FITC().n_inducing} inducing inputs: {n} rows are more than {limit}."
-            if n <= EXACT_ROWS_MARGINAL:
-                return Exact(), "No approximation: a marginalised mean needs the whole covariance."
-            raise ValueError(
-                f"A marginalised mean needs the whole covariance: for {n} rows several matrices of "
-                f"{8e-9 * n**2:.1f} GB. Use marginalize=False, or approximation='exact' if there is memory and time."
-            )
-        raise ValueError(
-            f"approximation={self.approximation!r}: choose 'auto', 'exact' or one of errorband.approximations: "
-            f"{', '.join(APPROXIMATIONS)}, such as approximation=FITC(200)."
-        )
-
-    def _exact_rows(self, likelihood: Likelihood) -> int:
-        """How many rows an evaluation without approximation can have that takes seconds and a few hundred MB.
-
-        With L latents the covariance is L times as large in each direction: work of (LN)³; under Laplace with the
-        softmax it comes apart into L of size N.
-        """
-        if isinstance(likelihood, Gaussian):
-            return EXACT_ROWS
-        L = likelihood.n_latents
-        comes_apart = likelihood.simplex and isinstance(self._rule(likelihood), Laplace)
-        return int(EXACT_ROWS_SITES / (L ** (1 / 3) if comes_apart else L))
-
-    def _inference(self, model: Model) -> Inference:
-        return self._automatic_inference(model) if self.inference == "auto" else self._rule(model.likelihood)
-
-    def _rule(self, likelihood: Likelihood) -> Inference:
-        """The rule asked for; what suits the likelihood if none was."""
-        if isinstance(self.inference, Inference):
-            return self.inference
-        if self.inference == "auto":
-            return self._automatic_rule(likelihood)
-        named = {name.lower(): rule for name, rule in INFERENCES.items()}
-        if self.inference in named:
-            return named[self.inference]()
-        raise ValueError(
-            f"inference={self.inference!r}: choose 'auto', {', '.join(map(repr, named))}, or an object of "
-            "errorband.inference."
-        )
-
-    def _automatic_inference(self, model: Model) -> Inference:
-        """What ``inference="auto"`` stands for: a closed form, the approximation's rule, or that of the likelihood."""
-        closed_form = next((rule for rule in INFERENCES.values() if rule.applies(model)), None)
-        if closed_form is not None:
-            return closed_form()
-        power = model.approximation.ep_power
-        if power is not None:
-            return EP(power=power) if power > 0 else KL()
-        return self._automatic_rule(model.likelihood)
-
-    def _automatic_rule(self, likelihood: Likelihood) -> Inference:
-        """Which sites suit the likelihood.
-
-        EP is the more accurate rule, and needs no curvature; for several latents its integrals are costly, and where
-        the likelihood is not log-concave its fixed point is hard to find at some hyperparameters. There it has the last
-        word, at those that were found.
-        """
-        if likelihood.smooth and likelihood.n_latents > 1:
-            return Laplace()
-        return Laplace(last_word=EP()) if likelihood.smooth and not likelihood.log_concave else EP()
-
-    def _n_restarts(self) -> int:
-        check_whole(type(self).__name__, "n_restarts", self.n_restarts, least=0)
-        return int(self.n_restarts)
-
-    def _optimizer(self) -> LBFGS | None:
-        if self.optimizer is None or isinstance(self.optimizer, LBFGS):
-            return self.optimizer
-        if self.optimizer == "lbfgs":
-            return LBFGS()
-        raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+    def _remember_search(self) -> None:
+        """Keep the evidence of the rows that were searched: ``log_evidence_`` is about to become that of others."""
+        self.search_log_evidence_ = getattr(self, "search_log_evidence_", self.log_evidence_)
 
     # ------------------------------------------------------------------ what reports and tools ask for
     @property
@@ -319,6 +182,75 @@ class GaussianProcess(BaseEstimator):
         data, scaling = self._rows(), self.scaling_
         return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
 
+    def _objective(self, spec: Spec, data: TrainingData) -> Objective:
+        problem, strategies, _ = self._problem(spec, data)
+        # The starting point of the search: rows chosen, values found on the way, but no search itself.
+        settings = Settings(None, random_state=self.random_state)
+        first = [name for name in strategies if STRATEGIES[name].sets_start]
+        return composed(first).run(problem, settings).objective
+
+    def _scaling(
+        self, spec: Spec, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None
+    ) -> Scaling:
+        """How the model sees validated data; targets are left alone if they are not given."""
+        check_magnitude(X, "X")
+        if not self.normalize:
+            return Scaling.identity(X.shape[1])
+        return Scaling.standardise(X, y, spec.raw_columns(X.shape[1]), weights)
+
+    # ------------------------------------------------------------------ reading the constructor's arguments
+    def _spec(self, n_features: int) -> Spec:
+        names = getattr(self, "feature_names_in_", None)
+        return Spec.of(self._likelihood(), self._kernel(), self.mean, names, n_features)
+
+    def _kernel(self) -> Any:
+        return self.kernel
+
+    def _likelihood(self) -> Likelihood:
+        raise NotImplementedError
+
+    def _exact_limit(self, likelihood: Likelihood) -> int:
+        """How many rows an evaluation without approximation can have that takes seconds and a few hundred MB.
+
+        With L latents the covariance is L times as large in each direction: work of (LN)³; under Laplace with the
+        softmax it comes apart into L of size N.
+        """
+        if likelihood.conjugate:
+            return EXACT_ROWS
+        L = likelihood.n_latents
+        rule = as_rule(self.inference, lambda: self._site_rule(likelihood))
+        comes_apart = likelihood.simplex and getattr(rule, "simplex_sites", False)
+        return int(EXACT_ROWS_SITES / (L ** (1 / 3) if comes_apart else L))
+
+    def _automatic_rule(self, likelihood: Likelihood, model: Model) -> Inference:
+        """What ``inference="auto"`` stands for: a closed form, the approximation's rule, or that of the likelihood."""
+        if likelihood.conjugate:
+            return Conjugate()
+        power = model.approximation.site_power
+        return self._site_rule(likelihood) if power is None else rule_of_power(power)
+
+    def _site_rule(self, likelihood: Likelihood) -> Inference:
+        """Which sites suit the likelihood.
+
+        EP is the more accurate rule, and needs no curvature; for several latents its integrals are costly, and where
+        the likelihood is not log-concave its fixed point is hard to find at some hyperparameters. There it has the last
+        word, at those that were found.
+        """
+        if likelihood.smooth and likelihood.n_latents > 1:
+            return Laplace()
+        return Laplace(last_word=EP()) if likelihood.smooth and not likelihood.log_concave else EP()
+
+    def _n_restarts(self) -> int:
+        check_whole(type(self).__name__, "n_restarts", self.n_restarts, least=0)
+        return int(self.n_restarts)
+
+    def _trainer(self) -> Trainer | None:
+        if self.optimizer is None or hasattr(self.optimizer, "train"):
+            return self.optimizer
+        if self.optimizer == "lbfgs":
+            return LBFGS()
+        raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+
     # ------------------------------------------------------------------ keeping
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that :func:`errorband.load` reads; no pickle, nothing in it can run."""
@@ -336,6 +268,32 @@ class GaussianProcess(BaseEstimator):
         return card_html(self)
 
     # ------------------------------------------------------------------ predicting
+    @property
+    def latent_names_(self) -> tuple[str, ...]:
+        """Names of the latent functions, as the likelihood calls them."""
+        check_is_fitted(self)
+        return self.likelihood_.latent_names
+
+    @property
+    def latents_(self) -> dict[str, Latent]:
+        """Fitted prior (kernel, mean, features) of each latent function by name; one entry if all share it."""
+        check_is_fitted(self)
+        likelihood, latents = self.likelihood_, self._model.latents
+        names = likelihood.latent_names if len(latents) > 1 else likelihood.latent_kinds[:1]
+        return dict(zip(names, latents, strict=True))
+
+    def _latent_index(self, latent: Any) -> int:
+        """Position of a latent function, by name; ``True`` names the only one."""
+        names = self.likelihood_.latent_names
+        if latent in names:
+            return names.index(latent)
+        listed = ", ".join(map(repr, names))
+        if isinstance(latent, str):
+            raise ValueError(f"latent={latent!r}: this model has {listed}.")
+        if len(names) > 1:
+            raise ValueError(f"This model has {len(names)} latent functions; say which: latent= one of {listed}.")
+        return 0
+
     def _inputs(self, X: Any) -> np.ndarray:
         """Validated test inputs as the model sees them."""
         check_is_fitted(self)
@@ -343,12 +301,16 @@ class GaussianProcess(BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=np.float64)
         check_magnitude(X, "X")
         scaled = self.scaling_.inputs(X)
-        self.kernel_.check(scaled)
+        self._check_inputs(scaled)
         return scaled
+
+    def _check_inputs(self, scaled: np.ndarray) -> None:
+        for latent in self._model.latents:
+            latent.kernel.check(scaled)
 
     def _leave_one_out(self) -> Predictive:
         """Distribution of each training target given the others, as the model sees them."""
-        return self.inference_.leave_one_out(*self._at_training_data(), self._state)
+        return self.inference_.leave_one_out(self._model, self._prepared_rows(), self._state)
 
     def _rows(self) -> TrainingData:
         """The rows learned from, as the model sees them, if it has them."""
@@ -360,16 +322,5 @@ class GaussianProcess(BaseEstimator):
             )
         return self._training_data
 
-    def _at_training_data(self) -> tuple[Any, TrainingData, np.ndarray]:
-        """The fitted prior at the training data, the data, and the basis of a marginalised mean."""
-        data = self._rows()
-        model = Model(self.kernel_, self.likelihood_, self.mean_, self.approximation_)
-        objective = EvidenceObjective(model, self.inference_, data)
-        _, prior = objective.at(objective.theta0)
-        return prior, data, objective.basis
-
-
-def _wants_informative_rows(approximation: Approximation) -> bool:
-    if not isinstance(approximation, Inducing):
-        return False
-    return approximation.init == "ivm" and parameters.value_of(approximation.inducing_inputs) is None
+    def _prepared_rows(self) -> TrainingData:
+        return prepared(self._model, self.inference_, self._rows())

@@ -1,7 +1,6 @@
 """Gaussian-process classification."""
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from errorband import parameters
+from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
+from errorband.estimators.spec import Spec, as_kernel
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
-from errorband.inference import EP, Inference, Laplace, TrainingData
+from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
-from errorband.means import Zero, as_mean
-from errorband.model import Model
-from errorband.numerics import MEMORY_BUDGET, slices
-from errorband.objective import EvidenceObjective
 from errorband.parameters import POSITIVE, Parameter
 from errorband.priors import HalfNormal
+from errorband.rows import map_rows, rows_within_budget
+from errorband.training import Objective
 
 LINKS = "probit", "logit"
 # Labels hardly tell a large latent variance from a larger one: where classes do not overlap the evidence rises with it
@@ -215,7 +214,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             new._remember_search()
             new._keep_models(models, X, codes, weights)
         else:
-            new._condition(new._training(X, codes, weights, self.scaling_)[0])
+            new._condition_on(new._training(X, codes, weights, self.scaling_)[1])
         return new
 
     def exact_limit(self, n_classes: int = 2) -> int:
@@ -224,7 +223,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         unfitted.classes_ = np.arange(n_classes)
         if unfitted._one_for_each_class():
             unfitted.classes_ = np.arange(2)
-        return unfitted._exact_rows(unfitted._likelihood())
+        return unfitted._exact_limit(unfitted._likelihood())
 
     @property
     def members_(self) -> list[Any]:
@@ -235,12 +234,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Return the inputs (n, D) and labels (n,) the model learned from, in the units of the data."""
         return super().training_data()[0], self.classes_[self._training_codes()]
 
-    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> EvidenceObjective:
+    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> Objective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
         X, codes, weights = self._validated(X, y, sample_weight)
         if self._one_for_each_class():
             raise ValueError("With multi_class='one_vs_rest' each class has an objective of its own; pass y == label.")
-        return self._objective(self._training(X, codes, weights)[0])
+        spec, data, _ = self._training(X, codes, weights)
+        return self._objective(spec, data)
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, classes: np.ndarray | None = None
@@ -273,14 +273,16 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _training(
         self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, scaling: Scaling | None = None
-    ) -> tuple[TrainingData, Scaling]:
-        """Validated data as the model sees them, and their scaling: the one given, or one made from these data."""
+    ) -> tuple[Spec, TrainingData, Scaling]:
+        """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
+        spec = self._spec(X.shape[1])
         if scaling is None:
-            scaling = self._scaling(X, weights=weights)
+            scaling = self._scaling(spec, X, weights=weights)
         else:
             check_magnitude(X, "X")
-        labels = self._likelihood().class_values[codes]
-        return TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
+        likelihood: Any = spec.likelihood
+        labels = likelihood.class_values[codes]
+        return spec, TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
 
     def _one_for_each_class(self) -> bool:
         if self.multi_class not in ("joint", ONE_VS_REST):
@@ -289,7 +291,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _fit_each_class(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         names = getattr(self, "feature_names_in_", None)  # the models below see an array: columns by position
-        kernel = self._kernel().with_columns(names, X.shape[1])
+        kernel = as_kernel(self.kernel).with_columns(names, X.shape[1])
         alike: Any = [clone(self) for _ in self.classes_]
         models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
         self._forget()
@@ -303,13 +305,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         vars(self).update(one_vs_rest.fitted_attributes(self.estimators_))
         self._training_data = TrainingData(training_inputs(X, self.scaling_), codes.astype(float), weights=weights)
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> Any:
         """As given; variances of which nothing was said have a prior."""
-        kernel = super()._kernel()
-        said_nothing = (None, False, None, POSITIVE)
-        variances = [e for e in parameters.entries(kernel) if e.path[-1] == "variance"]
-        bare = [e.path for e in variances if (e.value, e.fixed, e.prior, e.constraint) == said_nothing]
-        return parameters.replace_values(kernel, dict.fromkeys(bare, Parameter(None, prior=VARIANCE_PRIOR)))
+        if isinstance(self.kernel, dict):
+            return {name: _with_variance_prior(as_kernel(kernel)) for name, kernel in self.kernel.items()}
+        return _with_variance_prior(as_kernel(self.kernel))
 
     def _likelihood(self) -> ClassLikelihood:
         n = len(self.classes_)
@@ -332,15 +332,16 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         return self.likelihood
 
-    def _initial_model(self, data: TrainingData) -> Model:
-        if self._likelihood().n_latents > 1 and not isinstance(as_mean(self.mean), Zero):
+    def _spec(self, n_features: int) -> Spec:
+        spec = super()._spec(n_features)
+        if spec.likelihood.simplex and any(np.size(l.mean.basis(np.zeros((1, n_features)))) for l in spec.latents):
             raise ValueError(
                 f"mean={self.mean!r}: the joint model of several classes has mean zero. Use mean='zero' or "
                 "multi_class='one_vs_rest'."
             )
-        return super()._initial_model(data)
+        return spec
 
-    def _automatic_rule(self, likelihood: Likelihood) -> Inference:
+    def _site_rule(self, likelihood: Likelihood) -> Inference:
         """EP with one latent function: for labels it converges whatever their noise, and is the more accurate."""
         return EP() if likelihood.n_latents == 1 else Laplace()
 
@@ -360,9 +361,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             Probabilities at the mean of the latent function instead of averaged over its posterior: they leave its
             uncertainty out and are too extreme.
         """
-        if plug_in:
-            return self._in_chunks(X, lambda mean, cov: self._probabilities(mean, None))
-        return self._in_chunks(X, self._probabilities)
+        scaled = self._inputs(X)
+        probabilities = self._plug_in_probabilities if plug_in else self._probabilities
+        size = rows_within_budget(64 * len(self.classes_) ** 2, least=256)
+        return map_rows(lambda part: probabilities(scaled[part]), len(scaled), size)
 
     def predict_latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function.
@@ -428,19 +430,18 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             return mean, cov
         return one_vs_rest.latent(self.estimators_, scaled)
 
-    def _probabilities(self, mean: np.ndarray, cov: np.ndarray | None) -> np.ndarray:
-        """Class probabilities averaged over the latent posterior, or at its mean if there is no covariance."""
+    def _probabilities(self, scaled: np.ndarray) -> np.ndarray:
+        """Class probabilities averaged over the posterior."""
         if hasattr(self, "estimators_"):
-            return one_vs_rest.probabilities(self.estimators_, mean, cov)
-        if cov is None:
-            return self.likelihood_.plug_in_probabilities(mean)
-        return self.likelihood_.class_probabilities(mean, cov)
+            return one_vs_rest.together([m._probabilities(scaled) for m in self.estimators_])
+        predictive: Any = self.posterior_.predictive(self.likelihood_, scaled)
+        return predictive.probabilities
 
-    def _in_chunks(self, X: Any, function: Callable[..., np.ndarray]) -> np.ndarray:
-        """Apply a function of latent mean and covariance, so many rows at a time that the covariances fit."""
-        scaled = self._inputs(X)
-        rows = max(256, MEMORY_BUDGET // (64 * len(self.classes_) ** 2))
-        return np.concatenate([function(*self._latent(scaled[part])) for part in slices(len(scaled), rows)])
+    def _plug_in_probabilities(self, scaled: np.ndarray) -> np.ndarray:
+        """Class probabilities at the posterior mean."""
+        if hasattr(self, "estimators_"):
+            return one_vs_rest.together([m._plug_in_probabilities(scaled) for m in self.estimators_])
+        return self.likelihood_.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> ClassLeaveOneOut:
@@ -452,7 +453,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if hasattr(self, "estimators_"):
             if hasattr(self, "active_rows_"):
                 raise ValueError("Each class learned from rows of its own; see loo() of each of estimators_.")
-            probabilities = one_vs_rest.leave_one_out(self.estimators_)
+            probabilities = one_vs_rest.together([m.loo().probabilities for m in self.estimators_])
         else:
             predictive: Any = self._leave_one_out()
             probabilities = predictive.probabilities
@@ -464,3 +465,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if hasattr(self, "estimators_"):
             return y.astype(int)
         return np.searchsorted(self.likelihood_.class_values, y)
+
+
+def _with_variance_prior(kernel: Kernel) -> Kernel:
+    said_nothing = (None, False, None, POSITIVE)
+    variances = [e for e in parameters.entries(kernel) if e.path[-1] == "variance"]
+    bare = [e.path for e in variances if (e.value, e.fixed, e.prior, e.constraint) == said_nothing]
+    return parameters.replace_values(kernel, dict.fromkeys(bare, Parameter(None, prior=VARIANCE_PRIOR)))

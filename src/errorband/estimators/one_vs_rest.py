@@ -31,21 +31,8 @@ def latent(models: Sequence[Any], scaled: np.ndarray) -> tuple[np.ndarray, np.nd
     return mean, cov
 
 
-def probabilities(models: Sequence[Any], mean: np.ndarray, cov: np.ndarray | None) -> np.ndarray:
-    """Probability of each class, from these moments of the latent functions; at the mean if there is no covariance."""
-    own = [
-        m._probabilities(mean[:, [c]], None if cov is None else cov[:, c : c + 1, c : c + 1])[:, 1]
-        for c, m in enumerate(models)
-    ]
-    return normalised(np.stack(own, axis=1))
-
-
-def leave_one_out(models: Sequence[Any]) -> np.ndarray:
-    """Probability of each class for each training row, given the others."""
-    return normalised(np.stack([m.loo().probabilities[:, 1] for m in models], axis=1))
-
-
-def normalised(shares: np.ndarray) -> np.ndarray:
-    """Divided by their sum, so that each row is a distribution."""
+def together(probabilities: Sequence[np.ndarray]) -> np.ndarray:
+    """Probability of each class from those of the two-class models (n, 2), divided by their sum."""
+    shares = np.stack([p[:, 1] for p in probabilities], axis=1)
     shares = np.maximum(shares, np.finfo(float).tiny)
     return shares / shares.sum(axis=1, keepdims=True)

@@ -7,15 +7,17 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from errorband.data import TrainingData
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
+from errorband.estimators.spec import Spec
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_noise_variance
-from errorband.inference import TrainingData
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.numerics import double_precision
-from errorband.objective import EvidenceObjective
+from errorband.posterior.base import latent_of
 from errorband.predictive import GaussianPredictive, Predictive
+from errorband.training import Objective
 
 # Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
 MAX_JOINT_ROWS = 20_000
@@ -28,19 +30,21 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     Parameters
     ----------
-    kernel : Kernel, optional
+    kernel : Kernel or dict, optional
         Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
-        Values given are where the search starts; values left out are chosen from the data.
-    mean : {"zero", "constant", "linear"} or Mean
-        Prior mean. ``Constant(marginalize=True)`` and ``Linear(marginalize=True)`` of :mod:`errorband.means` integrate
-        the coefficients out.
+        Values given are where the search starts; values left out are chosen from the data. A likelihood with several
+        latent functions takes one for each, ``{"mean": ..., "log_noise": ...}``; a single kernel starts them all.
+    mean : {"zero", "constant", "linear"}, Mean or dict
+        Prior mean; a single one is that of the first latent function, the others have mean zero.
+        ``Constant(marginalize=True)`` and ``Linear(marginalize=True)`` of :mod:`errorband.means` integrate the
+        coefficients out.
     likelihood : Likelihood, optional
         How targets scatter around the function. Default: Gaussian noise of learned variance.
-    approximation : "auto", "exact" or Approximation
+    approximation : "auto", "exact", Approximation or Features
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`. "auto": whole up to 5000 rows (2000 if noise is not Gaussian, 1000 with
-        two latent functions), else ``FITC()``.
-    inference : "auto", "exact", "sparse", "laplace", "ep", "kl" or Inference
+        :mod:`errorband.approximations`. Features that are a whole prior can be given as they are. "auto": whole up to
+        5000 rows (2000 if noise is not Gaussian, 1000 with two latent functions), else ``FITC()``.
+    inference : "auto", "conjugate", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
         likelihoods of several latents, else by EP; see ``inference_``. Where the likelihood is not log-concave, the
         search before it goes by Laplace's evidence.
@@ -61,8 +65,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ----------
     kernel_, likelihood_, mean_, approximation_, inference_
         The fitted parts, with plain values.
-    approximation_reason_ : str
-        Why this approximation.
+    latent_names_ : tuple of str
+        Names of the latent functions; ``kernel_`` and ``mean_`` are dictionaries by name if there are several priors.
+    approximation_reason_ : str or None
+        Why this approximation was chosen; None if it was asked for.
     inference_status_ : Status
         Whether the inference rule converged, after how many sweeps, and a sentence about it.
     posterior_ : Posterior
@@ -175,34 +181,36 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         check_is_fitted(self)
         new = copy.copy(self)
-        new._condition(new._training(X, y, noise_variance, self.scaling_)[0])
+        new._condition_on(new._training(X, y, noise_variance, self.scaling_)[1])
         return new
 
     def exact_limit(self) -> int:
         """Return up to how many rows ``approximation="auto"`` keeps the whole covariance."""
-        return self._exact_rows(self._likelihood())
+        return self._exact_limit(self._likelihood())
 
-    def objective(self, X: Any, y: Any, noise_variance: Any = None) -> EvidenceObjective:
+    def objective(self, X: Any, y: Any, noise_variance: Any = None) -> Objective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
-        return self._objective(self._training(X, y, noise_variance)[0])
+        spec, data, _ = self._training(X, y, noise_variance)
+        return self._objective(spec, data)
 
     def _training(
         self, X: Any, y: Any, noise_variance: Any, scaling: Scaling | None = None
-    ) -> tuple[TrainingData, Scaling]:
-        """Validated data as the model sees them, and their scaling: the one given, or one made from these data."""
+    ) -> tuple[Spec, TrainingData, Scaling]:
+        """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
         check_columns_are_numeric(X)
         X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
             noise_variance = check_noise_variance(noise_variance, len(y))
         check_magnitude(y, "y")
+        spec = self._spec(X.shape[1])
         if scaling is None:
             # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
-            scaling = self._scaling(X, y if self._likelihood().location_scale else None)
+            scaling = self._scaling(spec, X, y if spec.likelihood.location_scale else None)
         else:
             check_magnitude(X, "X")
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
-        return TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
+        return spec, TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
 
     def _likelihood(self) -> Likelihood:
         if self.likelihood is None:
@@ -212,7 +220,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return self.likelihood
 
     # ------------------------------------------------------------------ predicting
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool | str = False) -> Any:
         """Predict targets, with standard deviations or the joint covariance if asked for.
 
         Parameters
@@ -220,37 +228,45 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X : array or DataFrame (n, D)
         return_std, return_cov : bool
             Also return the standard deviation of each target, or the covariance matrix of all; not both.
-        latent : bool
-            Describe the function itself instead of noisy targets: noise is left out of the spread.
+        latent : bool or str
+            Describe the function itself instead of noisy targets: noise is left out of the spread. With several latent
+            functions the name of one, from ``latent_names_``.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not both; the standard deviations are in the diagonal.")
         scaled = self._inputs(X)
-        scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
         if return_cov:
-            if not (latent or self.likelihood_.location_scale):
-                raise ValueError(
-                    f"The joint covariance of targets is offered for additive noise, not for "
-                    f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
-                )
-            mean, cov = self._joint(scaled)
-            if not latent:
-                predictive = self.likelihood_.predictive(mean[:, None], np.diagonal(cov)[:, None, None])
-                cov = cov + np.diag(predictive.variance - np.diagonal(cov))
-            return scale * mean + shift, scale**2 * cov
+            return self._joint_prediction(scaled, latent)
         if not return_std:
+            scale, shift = self._units(latent)
             return scale * self._point_prediction(scaled, latent) + shift
-        predictive = self._predictive(scaled, latent).rescaled(scale, shift)
+        predictive = self._predictive(scaled, latent)
         return predictive.mean, predictive.std
 
-    def predictive(self, X: Any, latent: bool = False) -> Predictive:
+    def _joint_prediction(self, scaled: np.ndarray, latent: bool | str) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the targets, or of a latent function, in the units of the data."""
+        scale, shift = self._units(latent)
+        if latent:
+            mean, cov = self._joint(scaled, self._latent_index(latent))
+            return scale * mean + shift, scale**2 * cov
+        if not self.likelihood_.location_scale:
+            raise ValueError(
+                f"The joint covariance of targets is offered for additive noise, not for "
+                f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
+            )
+        mean, cov = self._joint(scaled, 0)  # the latent function that is in the units of the targets
+        noisy = self.posterior_.predictive(self.likelihood_, scaled).variance
+        cov = cov + np.diag(noisy - np.diagonal(cov))
+        return scale * mean + shift, scale**2 * cov
+
+    def predictive(self, X: Any, latent: bool | str = False) -> Predictive:
         """Predictive distribution at each input: mean, std, quantile, interval, cdf, log_density, sample.
 
         Parameters
         ----------
         X : array or DataFrame (n, D)
-        latent : bool
-            Describe the function itself instead of noisy targets.
+        latent : bool or str
+            Describe the function itself instead of noisy targets; by name if there are several.
 
         Returns
         -------
@@ -267,9 +283,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> there.cdf(there.mean)
         array([0.5, 0.5])
         """
-        return self._predictive(self._inputs(X), latent).rescaled(self.scaling_.y_scale, self.scaling_.y_shift)
+        return self._predictive(self._inputs(X), latent)
 
-    def predict_interval(self, X: Any, level: float = 0.95, latent: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(
+        self, X: Any, level: float = 0.95, latent: bool | str = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper end of the central interval of each target.
 
         Parameters
@@ -277,8 +295,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X : array or DataFrame (n, D)
         level : float
             Probability of the interval, between 0 and 1.
-        latent : bool
-            Describe the function itself instead of noisy targets.
+        latent : bool or str
+            Describe the function itself instead of noisy targets; by name if there are several.
 
         Returns
         -------
@@ -295,7 +313,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         return self.predictive(X, latent).interval(level)
 
-    def predict_quantiles(self, X: Any, q: Any, latent: bool = False) -> np.ndarray:
+    def predict_quantiles(self, X: Any, q: Any, latent: bool | str = False) -> np.ndarray:
         """Quantiles of each target: (n,) for a number, (n, len(q)) for a sequence.
 
         Parameters
@@ -303,8 +321,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X : array or DataFrame (n, D)
         q : float or sequence of float
             Probabilities, between 0 and 1.
-        latent : bool
-            Describe the function itself instead of noisy targets.
+        latent : bool or str
+            Describe the function itself instead of noisy targets; by name if there are several.
 
         Examples
         --------
@@ -316,29 +334,40 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         return self.predictive(X, latent).quantile(q)
 
-    def _predictive(self, scaled: np.ndarray, latent: bool) -> Predictive:
+    def _units(self, latent: bool | str) -> tuple[float, float]:
+        """Scale and shift from the units the model sees to those of the data; a log noise has none."""
+        if latent and not self.likelihood_.latent_in_units(self._latent_index(latent)):
+            return 1.0, 0.0
+        return self.scaling_.y_scale, self.scaling_.y_shift
+
+    def _predictive(self, scaled: np.ndarray, latent: bool | str) -> Predictive:
+        """In the units of the data."""
+        if not latent:
+            return self.posterior_.predictive(self.likelihood_, scaled).rescaled(*self._units(False))
+        l = self._latent_index(latent)
         mean, cov = self.posterior_.marginals(scaled)
         assert cov is not None  # asked for by default
-        if latent:
-            return GaussianPredictive(mean[:, 0], np.sqrt(cov[:, 0, 0]))
-        return self.likelihood_.predictive(mean, cov)
+        return GaussianPredictive(mean[:, l], np.sqrt(cov[:, l, l])).rescaled(*self._units(latent))
 
-    def _point_prediction(self, scaled: np.ndarray, latent: bool) -> np.ndarray:
-        """Mean only: no variance is computed where the mean does not depend on it."""
-        if latent or isinstance(self.likelihood_, Gaussian):
-            return self.posterior_.marginals(scaled, variance=False)[0][:, 0]
-        return self._predictive(scaled, latent).mean
+    def _point_prediction(self, scaled: np.ndarray, latent: bool | str) -> np.ndarray:
+        """Mean only, as the model sees it: no variance is computed where the mean does not depend on it."""
+        if latent or self.likelihood_.conjugate:
+            return self.posterior_.marginals(scaled, variance=False)[0][:, self._latent_index(latent or True)]
+        return self.posterior_.predictive(self.likelihood_, scaled).mean
 
-    def _joint(self, scaled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _joint(self, scaled: np.ndarray, l: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of latent function l, as the model sees it."""
         if len(scaled) > MAX_JOINT_ROWS:
             raise ValueError(
                 f"A joint covariance of {len(scaled)} rows needs {8e-9 * len(scaled) ** 2:.0f} GB. Use return_std, or "
                 f"at most {MAX_JOINT_ROWS} rows at a time."
             )
-        return self.posterior_.joint(scaled)
+        return self.posterior_.joint(scaled, l)
 
     # ------------------------------------------------------------------ drawing functions
-    def sample_posterior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
+    def sample_posterior(
+        self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool | str = True
+    ) -> np.ndarray:
         """Draw functions from the posterior at the inputs X.
 
         Parameters
@@ -348,8 +377,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             How many functions.
         random_state : int, Generator or None
             Seed.
-        latent : bool
-            False adds noise to the values.
+        latent : bool or str
+            False adds noise to the values. With several latent functions the name of one, from ``latent_names_``.
 
         Returns
         -------
@@ -367,10 +396,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> bool(np.corrcoef(draws.T)[0, 1] > 0.9)  # neighbours go together
         True
         """
-        mean, cov = self._joint(self._inputs(X))
+        l = self._latent_index(latent or True)
+        mean, cov = self._joint(self._inputs(X), l)
         return self._draw(mean, cov, n_samples, random_state, latent)
 
-    def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool = True) -> np.ndarray:
+    def sample_prior(
+        self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool | str = True
+    ) -> np.ndarray:
         """Draw functions from the fitted prior at the inputs X.
 
         Parameters
@@ -390,12 +422,19 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> model.sample_prior([[0.0], [5.0]], n_samples=3, random_state=0).shape
         (3, 2)
         """
-        scaled = self._inputs(X)
+        scaled, latents = self._inputs(X), self._model.latents
+        prior = latent_of(latents, self._latent_index(latent or True))
         with double_precision():
-            mean = np.asarray(self.mean_.evaluate(scaled))
-        return self._draw(mean, self.kernel_(scaled), n_samples, random_state, latent)
+            mean = np.asarray(prior.mean.evaluate(scaled))
+            if prior.features is not None and prior.features.weight_space:
+                phi = np.asarray(prior.features.K_fu(prior.kernel, scaled))
+                return self._draw(mean, phi @ phi.T, n_samples, random_state, latent)
+        return self._draw(mean, prior.kernel(scaled), n_samples, random_state, latent)
 
-    def _draw(self, mean, cov, n_samples, random_state, latent) -> np.ndarray:
+    def _draw(
+        self, mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any, latent: bool | str
+    ) -> np.ndarray:
+        """Draws of a normal distribution as the model sees it, in the units of the data, with noise if not latent."""
         rng = np.random.default_rng(random_state)
         # By eigenvectors: the covariance of many close points is singular to rounding, where Cholesky gives up.
         size, axes = np.linalg.eigh(0.5 * (cov + cov.T))
@@ -403,7 +442,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
         if not latent:
             draws = self.likelihood_.conditional_sample(draws, rng)
-        return self.scaling_.y_scale * draws + self.scaling_.y_shift
+        scale, shift = self._units(latent)
+        return scale * draws + shift
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> LeaveOneOut:
@@ -425,7 +465,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if not hasattr(self.likelihood_, "outlier_probability"):
             name = type(self.likelihood_).__name__
             raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
-        prior, data, basis = self._at_training_data()
-        rule: Any = self.inference_
-        mean, cov = rule.cavities(prior, data, basis, self._state)
+        data, rule = self._prepared_rows(), self.inference_
+        mean, cov = rule.cavities(self._model, data, self._state)  # pyright: ignore[reportAttributeAccessIssue]
         return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])

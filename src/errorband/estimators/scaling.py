@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from errorband.kernels import Kernel
-from errorband.numerics import slices
+from errorband.rows import slices
 
 CHUNK = 2**20  # rows of a large table that are read at once
 SPREAD = 10_000  # about as many rows of a file are looked at for starting values
@@ -33,10 +32,9 @@ class Scaling:
 
     @classmethod
     def standardise(
-        cls, X: np.ndarray, y: np.ndarray | None, kernel: Kernel, weights: np.ndarray | None = None
+        cls, X: np.ndarray, y: np.ndarray | None, raw: np.ndarray, weights: np.ndarray | None = None
     ) -> "Scaling":
-        """From the training data; columns a kernel reads as labels stay as they are, and targets if not given."""
-        raw = kernel.raw_columns(X.shape[1])
+        """From the training data; columns that are ``raw`` (D,) stay as they are, and targets if not given."""
         shift, scale = _moments(X, weights)
         shift, scale = np.where(raw, 0.0, shift), np.where(raw, 1.0, scale)
         if y is None:

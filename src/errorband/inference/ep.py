@@ -107,7 +107,7 @@ class EP(SiteInference):
         check_number("EP", "tolerance", self.tolerance)
 
     @property
-    def ep_power(self) -> float | None:
+    def ep_power(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.power
 
     def run(self, prior, data, start):

@@ -1,11 +1,13 @@
 """Laplace's approximation: a Gaussian at the posterior mode, with the curvature at the mode."""
 
+import contextlib
 import functools
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from errorband.arguments import check_number, check_whole
 from errorband.inference.base import Inference
@@ -59,10 +61,13 @@ class Laplace(SiteInference):
     -1.4722
     """
 
+    simplex_sites: ClassVar[bool] = True
+    """Whether the sites of softmax keep their form, so that classes come apart in the algebra."""
+
     max_iter: int = eqx.field(default=100, static=True)
     tolerance: float = eqx.field(default=1e-10, static=True)
     curvature: str = eqx.field(default="newton", static=True)
-    last_word: Inference | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    last_word: Inference | None = None
 
     def __check_init__(self):
         if self.curvature not in ("newton", "positive"):
@@ -77,6 +82,17 @@ class Laplace(SiteInference):
         if self.last_word is not None and (reason := self.last_word.supports(model, data)) is not None:
             return reason
         return super().supports(model, data)
+
+    def conclude(self, model, data, state=None):
+        """By the rule that has the last word, if it converges from where this one ended."""
+        found = super().conclude(model, data, state)
+        if self.last_word is not None:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                # With a state, a rule leaves out its slow ways to a fixed point.
+                last = self.last_word.evaluate(model, data, found.state)
+                if last.status.converged:
+                    return self.last_word.conclude(model, data, last.state)
+        return found
 
     def cold(self, prior):
         """Zero sites of the type that this likelihood's curvature has."""

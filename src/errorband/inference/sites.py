@@ -6,6 +6,8 @@ expression for both, ½(ggᵀ − W): (7) of :class:`~errorband.inference.EP`.
 """
 
 import abc
+import contextlib
+import functools
 import warnings
 from typing import Any
 
@@ -14,13 +16,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.approximations import PIC
-from errorband.inference.base import Evaluation, Inference, Status, TrainingData
+from errorband.conjugate.base import gradient
+from errorband.data import TrainingData
+from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.likelihoods import Likelihood
 from errorband.model import Model, PriorAtData
 from errorband.numerics import in_double_precision
-from errorband.posterior import PICPosterior, SitePosterior
-from errorband.structures import Conditioned, Predictor, Sites
+from errorband.posterior import Posterior
+from errorband.structures import Conditioned, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
 
@@ -56,36 +59,8 @@ def padded_data(data: TrainingData, size: int) -> Data:
     return Data(y, np.arange(size) < n, weights)
 
 
-class SiteAdjoint(eqx.Module):
-    """Derivatives that are already laid out like the prior."""
-
-    prior: Any
-
-    def expand(self) -> Any:
-        """As it is."""
-        return self.prior
-
-
-def site_posterior(model: Model, data: TrainingData, predictor: Predictor, jitter: float = 0.0) -> SitePosterior:
-    """The posterior from what the structure kept for prediction."""
-    return SitePosterior(
-        kernel=model.kernel,
-        mean=model.mean,
-        approximation=model.approximation,
-        n_latents=model.likelihood.n_latents,
-        anchors=model.approximation.anchors(model.kernel, data.X),
-        predictor=predictor,
-        jitter=jitter,
-    )
-
-
 class SiteInference(Inference):
     """Base of the rules that replace likelihood terms by Gaussian sites."""
-
-    @property
-    def ep_power(self) -> float | None:
-        """Exponent of EP that the rule amounts to, 0 for KL; None if it is of another kind."""
-        return None
 
     @abc.abstractmethod
     def run(self, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
@@ -96,41 +71,74 @@ class SiteInference(Inference):
         return Sites.zeros(*prior.mean.shape)
 
     def supports(self, model, data):
-        """Sites work with every likelihood; known noise per row and flat priors on the mean need exact inference."""
+        """Sites work with every likelihood; known noise per row and flat priors on the mean need a closed form."""
         if data.noise_variance is not None:
-            return "noise_variance per row needs a Gaussian likelihood with inference='exact'."
-        name, power = type(model.approximation).__name__, model.approximation.ep_power
-        if not model.approximation.has_structure:
+            return "noise_variance per row needs a Gaussian likelihood with inference='auto'."
+        approximation = model.approximation
+        name, power = type(approximation).__name__, approximation.site_power
+        if not approximation.engine.sites:
             return f"{name} is for a Gaussian likelihood with inference='auto'; FITC goes with every likelihood."
         if power is not None and power != self.ep_power:
             rule = f"EP(power={power:g})" if power else "KL()"
             return f"{name} goes with inference={rule}, which 'auto' takes; FITC goes with every rule."
-        if model.mean.marginalize:
-            return "A marginalised mean needs a Gaussian likelihood with inference='exact'; use marginalize=False."
+        if any(latent.mean.marginalize for latent in model.latents):
+            return "A marginalised mean needs a Gaussian likelihood with inference='auto'; use marginalize=False."
         return None
 
-    def evaluate(self, prior, data, basis, state=None):
+    @in_double_precision
+    def evaluate(self, model, data, state=None):
         """Run compiled, from the sites of the last run if there are any."""
+        key = (jax.tree.structure(model), tuple(np.shape(leaf) for leaf in jax.tree.leaves(model)))
+        prior = _prior_at(model, data.padded, data.layout, data.spare.take(key) or _empty_prior(model, data))
+        rule, run = self._settle(prior, data, state)
+        gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
+        data.spare.give(key, prior)
+        return Evaluation(float(run.log_evidence), gradient, run.sites, self._told(rule, run), rule)
+
+    @in_double_precision
+    def conclude(self, model, data, state=None):
+        """Condition the structure on the sites found: from ``state`` and, where that leads nowhere, from scratch.
+
+        A rule may have slower ways to its fixed point that it keeps for runs from scratch.
+        """
+        prior = _prior(model, data.padded, data.layout)
+        found = None
+        if state is not None:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                found = self._settle(prior, data, state)
+        if found is None or not bool(found[1].converged):
+            found = self._settle(prior, data, None)
+        rule, run = found
+        return Conclusion(
+            float(run.log_evidence), site_posterior(model, prior, data, run.sites), run.sites, self._told(*found), rule
+        )
+
+    def _settle(self, prior: PriorAtData, data: TrainingData, state: Any) -> "tuple[SiteInference, SiteRun]":
+        """The rule that had success, this one or one to fall back on, and its run."""
         padded = padded_data(data, len(prior.mean))
         cold = self.cold(prior)
-        run = _run(self, prior, padded, cold if state is None else state)
+        start = cold if state is None else _like(state, cold)
+        run = _run(self, prior, padded, start)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
             run = _run(self, prior, padded, cold)
         rule, run = self._after(run, prior, padded, first=state is None)
         if not bool(run.valid):
             raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.{self._advice()}")
-        adjoint, status = SiteAdjoint(run.adjoint), rule._status(run)
-        if rule is self:
-            return Evaluation(float(run.log_evidence), adjoint, run.sites, status)
-        told = Status(status.converged, status.sweeps, f"{self} reached no fixed point; {rule} did. {status.message}")
-        return Evaluation(float(run.log_evidence), adjoint, run.sites, told, rule)
+        return rule, run
 
     def _after(self, run: SiteRun, prior: PriorAtData, data: Data, first: bool) -> "tuple[SiteInference, SiteRun]":
         """A chance to fall back on something slower when a run did not converge; ``first``: no run went before.
 
-        The rule that had success comes with its run.
+        Returns the rule that had success and its run.
         """
         return self, run
+
+    def _told(self, rule: "SiteInference", run: SiteRun) -> Status:
+        status = rule._status(run)
+        if rule is self:
+            return status
+        text = f"{self} reached no fixed point; {rule} did. {status.message}"
+        return Status(status.converged, status.sweeps, text)
 
     def _status(self, run: SiteRun) -> Status:
         name, sweeps = type(self).__name__, int(run.sweeps)
@@ -142,26 +150,17 @@ class SiteInference(Inference):
         """What to do where it does not converge, as a sentence with a space before it."""
         return ""
 
-    def posterior(self, model, prior, data, basis, state=None):
-        """Condition the structure on the sites."""
-        if state is None:
-            state = self.evaluate(prior, data, basis).state
-        if isinstance(model.approximation, PIC):
-            conditioned = jax.tree.map(np.asarray, _conditioned(prior, state))
-            return PICPosterior.from_sites(model.kernel, model.mean, model.approximation, data.X, conditioned)
-        return site_posterior(model, data, jax.tree.map(np.asarray, _predictor(prior, state)))
-
-    def leave_one_out(self, prior, data, basis, state=None):
+    def leave_one_out(self, model, data, state=None):
         """Predict from the cavities."""
-        return prior.likelihood.predictive(*self.cavities(prior, data, basis, state))
+        return model.likelihood.predictive(*self.cavities(model, data, state))
 
     @in_double_precision
-    def cavities(
-        self, prior: PriorAtData, data: Any, basis: np.ndarray, state: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def cavities(self, model: Model, data: TrainingData, state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
-        sites = self.evaluate(prior, data, basis).state if state is None else state
-        mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in _cavities(prior, sites))
+        prior = _prior(model, data.padded, data.layout)
+        sites = self._settle(prior, data, None)[1].sites if state is None else state
+        found = _cavities(prior, sites, _unseen(model, data.padded))
+        mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in found)
         if not np.all(safe):
             warnings.warn(
                 f"{np.sum(~safe)} of {len(safe)} rows leave no proper distribution when their site is taken out; the "
@@ -170,6 +169,42 @@ class SiteInference(Inference):
                 stacklevel=2,
             )
         return mean, cov
+
+
+def _like(sites: Sites, cold: Sites) -> Sites:
+    """Sites of another rule as this one keeps them."""
+    if type(sites) is type(cold):
+        return sites
+    return Sites(sites.shift, sites.precision) if type(cold) is Sites else cold
+
+
+def site_posterior(model: Model, prior: PriorAtData, data: TrainingData, sites: Sites) -> Posterior:
+    """The posterior under these sites."""
+    conditioned = jax.tree.map(np.asarray, _conditioned(prior, sites))
+    posterior = model.approximation.engine.site_posterior(model.approximation, model.latents, data, conditioned)
+    return jax.tree.map(np.asarray, posterior)
+
+
+@jax.jit
+def _prior(model: Model, X: Any, layout: Any) -> PriorAtData:
+    return model.prior(X, layout)
+
+
+@functools.partial(jax.jit, donate_argnums=3, keep_unused=True)
+def _prior_at(model: Model, X: Any, layout: Any, memory: Any) -> PriorAtData:
+    """The prior at the data; it may take the memory given."""
+    return _prior(model, X, layout)
+
+
+def _empty_prior(model: Model, data: TrainingData) -> Any:
+    shapes = jax.eval_shape(_prior, model, data.padded, data.layout)
+    return jax.tree.map(lambda array: jax.device_put(np.empty(array.shape, array.dtype)), shapes)
+
+
+@jax.jit
+def _pull_back(model: Model, X: Any, layout: Any, adjoint: PriorAtData) -> Model:
+    """From derivatives in the prior at the data to derivatives in the model: the prior is computed again, in blocks."""
+    return gradient(lambda m: m.inner(X, layout, adjoint), model)
 
 
 @jax.jit
@@ -183,18 +218,23 @@ def _conditioned(prior: PriorAtData, sites: Sites) -> Any:
 
 
 @jax.jit
-def _predictor(prior: PriorAtData, sites: Sites) -> Any:
-    return prior.structure.condition(sites).predictor()
+def _unseen(model: Model, X: Any) -> Any:
+    """Variance (N, L) of new inputs equal to the rows beyond that of the rows; None if none."""
+    approximation = model.approximation
+    each = [approximation.engine.unseen_variance(approximation, latent, X) for latent in model.latents]
+    if each[0] is None:
+        return None
+    return jnp.broadcast_to(jnp.stack(each, axis=1), (len(X), model.likelihood.n_latents))
 
 
 @jax.jit
-def _cavities(prior: PriorAtData, sites: Sites) -> tuple[Any, Any, Any]:
+def _cavities(prior: PriorAtData, sites: Sites, unseen: Any) -> tuple[Any, Any, Any]:
     conditioned = prior.structure.condition(sites)
     mean, cov, safe = cavity(*conditioned.marginals(), sites)
     predicted = conditioned.predicted_without_own_site()
     if predicted is not None:
         mean, cov = jnp.where(safe[:, None], predicted[0], mean), jnp.where(safe[:, None, None], predicted[1], cov)
-    return prior.mean + mean, widened(cov, prior.residual), safe
+    return prior.mean + mean, widened(widened(cov, prior.residual), unseen), safe
 
 
 def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from errorband.kernels.base import Kernel, compiled_gram, compiled_gram_diag
-from errorband.numerics import at_rows, pad_rows, padded_size
+from errorband.rows import at_rows, pad_rows, padded_size
 
 
 def gram(kernel: Kernel, X: np.ndarray, Z: np.ndarray, size: int | None = None) -> np.ndarray:

@@ -13,10 +13,11 @@ import jax
 import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
-from errorband.numerics import double_precision, pad_rows
+from errorband.numerics import double_precision
 from errorband.parameters import Printable, entries, fill
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
+from errorband.rows import pad_rows
 
 CHUNKS = 4096, 256, 16  # rows evaluated at once on the host's behalf
 
@@ -84,7 +85,11 @@ class Likelihood(Printable):
 
         ``y_variance`` for a latent in the units of the targets, 1 for others.
         """
-        return y_variance if self.location_scale else 1.0
+        return y_variance if self.latent_in_units(l) else 1.0
+
+    def latent_in_units(self, l: int) -> bool:
+        """Whether latent function l is in the units of the targets, so that predictions of it are scaled back."""
+        return self.location_scale
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError for targets the likelihood cannot have produced."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from errorband.likelihoods.base import ClassLikelihood
-from errorband.parameters import REAL, Interval, Real, _as_value, hyperparameter
+from errorband.parameters import REAL, Interval, Real, as_value, hyperparameter
 from errorband.quadrature import log_integral
 from errorband.special import log_ndtr
 
@@ -18,7 +18,7 @@ HALF = Interval(0.0, 0.5)
 
 def _optional(value: Any) -> Any:
     """A hyperparameter of which zero means none."""
-    return None if isinstance(value, (int, float)) and value == 0 else _as_value(value)
+    return None if isinstance(value, (int, float)) and value == 0 else as_value(value)
 
 
 class Bernoulli(ClassLikelihood):

@@ -46,6 +46,9 @@ class HeteroscedasticGaussian(Likelihood):
     def latent_names(self) -> tuple[str, ...]:
         return "mean", "log_noise"
 
+    def latent_in_units(self, l):
+        return self.latent_names[l] == "mean"
+
     def latent_variance(self, l, y_variance):
         """The log noise has no units and varies less than the mean: 0.25 is a standard deviation of a factor 1.6."""
         return y_variance if self.latent_names[l] == "mean" else 0.25

@@ -2,12 +2,14 @@
 
 from errorband.posterior.base import Posterior
 from errorband.posterior.dense import DensePosterior
+from errorband.posterior.mixture import MixturePosterior
 from errorband.posterior.nystrom import NystromPosterior
 from errorband.posterior.pic import PICPosterior
-from errorband.posterior.site import SitePosterior
+from errorband.posterior.predictor import FeaturePosterior, SitePosterior
 
 POSTERIORS: dict[str, type[Posterior]] = {
-    cls.__name__: cls for cls in (DensePosterior, SitePosterior, PICPosterior, NystromPosterior)
+    cls.__name__: cls
+    for cls in (DensePosterior, SitePosterior, FeaturePosterior, PICPosterior, NystromPosterior, MixturePosterior)
 }
 
 __all__ = [*POSTERIORS, "POSTERIORS", "Posterior"]

@@ -1,4 +1,4 @@
-"""The posterior contract: the latent posterior at new inputs, a chunk at a time."""
+"""The posterior contract: latent functions at new inputs, in chunks of bounded memory."""
 
 import abc
 from typing import Any
@@ -8,12 +8,14 @@ import jax
 import numpy as np
 
 from errorband import linalg
+from errorband.latents import Latent
 from errorband.means import Mean
-from errorband.numerics import at_rows
+from errorband.predictive import Predictive
+from errorband.rows import at_rows
 
 
 class Posterior(eqx.Module):
-    """Posterior of the latent function."""
+    """Posterior of the L latent functions."""
 
     jitter: eqx.AbstractVar[float]
 
@@ -22,18 +24,26 @@ class Posterior(eqx.Module):
         """Mean (n, L) and, if asked for, covariance (n, L, L) at each of n inputs, in chunks of bounded memory."""
 
     @abc.abstractmethod
-    def joint(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (n,) and covariance (n, n) of the latent function at n inputs together."""
+    def joint(self, X: np.ndarray, latent: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (n,) and covariance (n, n) of one latent function at n inputs together."""
+
+    def predictive(self, likelihood: Any, X: np.ndarray, noise_variance: np.ndarray | None = None) -> Predictive:
+        """Distribution of the targets at each of n inputs.
+
+        ``noise_variance`` (n,) is known noise on top of the likelihood's own; it acts like variance of the function.
+        """
+        mean, cov = self.marginals(X)
+        assert cov is not None  # asked for by default
+        return likelihood.predictive(mean, cov if noise_variance is None else cov + noise_variance[:, None, None])
 
 
-def check_one_latent(n_latents: int) -> None:
-    """Refuse joint covariances of several latent functions."""
-    if n_latents > 1:
-        raise ValueError(f"Joint covariances are for one latent function; this model has {n_latents}. Use return_std.")
+def latent_of(latents: tuple[Latent, ...], l: int) -> Latent:
+    """Prior of latent function l: its own, or the one that all share."""
+    return latents[0] if len(latents) == 1 else latents[l]
 
 
 def checked_variance(variance: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Clip variances that round-off made negative; anything worse is an error, not a number to hide."""
+    """Clip variances that round-off made negative; anything worse raises an error."""
     worst = float(np.min(variance / np.maximum(prior, np.finfo(float).tiny), initial=0.0))
     if worst < -1e-5:
         raise linalg.NotPositiveDefinite(

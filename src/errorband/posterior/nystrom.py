@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 
-from errorband.kernels import Kernel
 from errorband.kernels.padded import diagonal, gram
-from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, padded_size, slices
+from errorband.latents import Latent
+from errorband.numerics import in_double_precision
 from errorband.posterior.base import Posterior, prior_mean
+from errorband.rows import padded_size, rows_within_budget, slices
 
 
 class NystromPosterior(Posterior):
@@ -24,8 +24,7 @@ class NystromPosterior(Posterior):
         g, E and H.
     """
 
-    kernel: Kernel
-    mean: Mean
+    latent: Latent
     X: np.ndarray
     weights: np.ndarray
     precision: np.ndarray
@@ -35,21 +34,21 @@ class NystromPosterior(Posterior):
     @in_double_precision
     def marginals(self, X, variance=True):
         means, variances = np.empty(len(X)), np.empty(len(X))
-        chunk = max(16, MEMORY_BUDGET // (32 * padded_size(len(self.X))))
+        chunk = rows_within_budget(32 * padded_size(len(self.X)))
         for part in slices(len(X), chunk):
-            cross = gram(self.kernel, X[part], self.X)
-            means[part] = prior_mean(self.mean, X[part]) + cross @ self.weights
+            cross = gram(self.latent.kernel, X[part], self.X)
+            means[part] = prior_mean(self.latent.mean, X[part]) + cross @ self.weights
             if variance:
                 taken = np.sum(cross**2 * self.precision, axis=1) - np.sum((cross @ self.half) ** 2, axis=1)
-                variances[part] = diagonal(self.kernel, X[part]) - taken
+                variances[part] = diagonal(self.latent.kernel, X[part]) - taken
         return means[:, None], clipped_variance(variances)[:, None, None] if variance else None
 
     @in_double_precision
-    def joint(self, X):
-        cross = gram(self.kernel, X, self.X)
+    def joint(self, X, latent=0):
+        cross = gram(self.latent.kernel, X, self.X)
         half = cross @ self.half
-        cov = gram(self.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
-        return prior_mean(self.mean, X) + cross @ self.weights, cov
+        cov = gram(self.latent.kernel, X, X) - (cross * self.precision) @ cross.T + half @ half.T
+        return prior_mean(self.latent.mean, X) + cross @ self.weights, cov
 
 
 def clipped_variance(variance: np.ndarray) -> np.ndarray:

@@ -1,19 +1,18 @@
 """Posterior from inducing points and blocks of rows."""
 
+import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from errorband import linalg
-from errorband.approximations import PIC
-from errorband.kernels import Kernel
-from errorband.kernels.padded import diagonal, gram
-from errorband.means import Mean
-from errorband.numerics import MEMORY_BUDGET, in_double_precision, pad_rows, padded_size, slices
-from errorband.posterior.base import Posterior, check_one_latent, checked_variance, prior_mean
+from errorband.latents import Latent
+from errorband.numerics import in_double_precision
+from errorband.posterior.base import Posterior, checked_variance, latent_of
+from errorband.rows import pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures.dense import SignedRoot
-from errorband.structures.low_rank_blocks import LowRankBlocksConditioned
+from errorband.structures.low_rank import LowRankPredictor
 
 
 class PICPosterior(Posterior):
@@ -24,155 +23,147 @@ class PICPosterior(Posterior):
 
         f* | data ~ N( m* + φ*γ + d*g_b,  k** − ‖φ*‖² − d*E_bd*ᵀ + ψ*B⁻¹ψ*ᵀ ).
 
-    Gaussian noise is a site of precision 1/σ²: E_b⁻¹ = Λ_b + σ²I. Latent functions share φ* and d*; E_b and B couple
-    them. Between inputs of different blocks only the last term and the mean are there.
+    E_b and B couple the latent functions. Between inputs of different blocks only the last term and the mean are there.
 
     Attributes
     ----------
-    factor, gamma, inverse : arrays (M, M), (L, M), (LM, LM)
-        L, γ and C⁻¹ with B = CCᵀ.
-    labels, X, weights, roots : tuples, an entry for each block
-        Its number, its inputs (n, D), g_b (n, L), and the root of E_b.
+    latents : tuple of Latent
+        One that all latent functions share, or one for each.
+    centres : array (C, D)
+        An input belongs to the nearest.
+    block_of : array (C,)
+        Number of the block around each centre; −1 if no training row is there, so that nothing but the inducing points
+        predicts.
+    X, there : arrays (blocks, B, D), (blocks, B)
+        Training inputs of each block, padded, and which of them are real.
+    weights : array (blocks, B, L)
+        g_b.
+    roots : SignedRoot
+        Of E_b, stacked over the blocks.
+    factors : tuple of arrays (M, M)
+        L of each latent prior.
+    predictor : LowRankPredictor
+        γ and C⁻¹ with B = CCᵀ.
     """
 
-    kernel: Kernel
-    mean: Mean
-    approximation: PIC
-    factor: np.ndarray
-    gamma: np.ndarray
-    inverse: np.ndarray
-    labels: tuple[int, ...]
-    X: tuple[np.ndarray, ...]
-    weights: tuple[np.ndarray, ...]
-    roots: tuple[SignedRoot, ...]
+    latents: tuple[Latent, ...]
+    centres: np.ndarray
+    block_of: np.ndarray
+    X: np.ndarray
+    there: np.ndarray
+    weights: np.ndarray
+    roots: SignedRoot
+    factors: tuple[np.ndarray, ...]
+    predictor: LowRankPredictor
     jitter: float
-
-    @classmethod
-    def from_sites(
-        cls, kernel: Kernel, mean: Mean, approximation: PIC, X: np.ndarray, conditioned: LowRankBlocksConditioned
-    ) -> "PICPosterior":
-        """What prediction needs of the structure at rows X conditioned on sites, all of it as NumPy."""
-        nearest, Z = approximation.labels(X), approximation.inducing_inputs
-        labels = np.unique(nearest)
-        rows = [np.flatnonzero(nearest == label) for label in labels]  # block k of the structure is number labels[k]
-        root = conditioned.own.root
-        roots = [jax.tree.map(lambda a, k=k: a[k], root) for k in range(len(labels))]
-        uu = linalg.cholesky(linalg.regularised(gram(kernel, Z, Z)))
-        return cls(
-            kernel=kernel,
-            mean=mean,
-            approximation=approximation,
-            factor=uu.factor,
-            gamma=np.asarray(conditioned.gamma),
-            inverse=linalg.solve_lower(np.asarray(conditioned.chol), np.eye(len(conditioned.chol))),
-            labels=tuple(int(label) for label in labels),
-            X=tuple(X[part] for part in rows),
-            weights=tuple(np.asarray(conditioned.weights)[part] for part in rows),
-            roots=tuple(_of_rows(r, len(part)) for r, part in zip(roots, rows, strict=True)),
-            jitter=uu.jitter,
-        )
 
     @property
     def n_latents(self) -> int:
         """Number of latent functions L."""
-        return len(self.gamma)
+        return len(self.predictor.gamma)
 
     @in_double_precision
     def marginals(self, X, variance=True):
-        L, M = self.gamma.shape
+        L, M = self.predictor.gamma.shape
         means, covariances = np.empty((len(X), L)), np.empty((len(X) if variance else 0, L, L))
+        chunk = min(padded_size(len(X)), rows_within_budget(64 * L * L * (M + self.X.shape[1])))
         for block, rows in self._assigned(X):
-            n = len(self.X[block]) if block >= 0 else 0
-            for part in slices(len(rows), max(16, MEMORY_BUDGET // (64 * L * L * (M + n)))):
+            for part in slices(len(rows), chunk):
                 here = rows[part]
-                phi, d = self._cross(block, X[here])
-                means[here] = self._means(block, X[here], phi, d)
+                padded = pad_rows(X[here], padded_size(len(here)))
+                found = _marginals(self, self._block(block), padded, variance)
+                mean, *rest = (np.array(a)[: len(here)] for a in found)
+                means[here] = mean
                 if variance:
-                    prior = diagonal(self.kernel, X[here], self._size(X[here]))
-                    covariances[here] = self._covariances(block, phi, d, prior)
+                    cov, prior = rest
+                    diagonal = np.einsum("sll->sl", cov)  # a view
+                    diagonal[:] = checked_variance(diagonal, prior)
+                    covariances[here] = cov
         return means, covariances if variance else None
 
     @in_double_precision
-    def joint(self, X):
-        check_one_latent(self.n_latents)
-        means, psis, cov = np.empty(len(X)), np.empty((len(X), len(self.inverse))), np.zeros((len(X), len(X)))
+    def joint(self, X, latent=0):
+        means, spreads = np.empty(len(X)), np.empty((len(X), len(self.predictor.inverse)))
+        cov = np.zeros((len(X), len(X)))
         for block, rows in self._assigned(X):
-            phi, d = self._cross(block, X[rows])
-            means[rows] = self._means(block, X[rows], phi, d)[:, 0]
-            half, psi = self._seen(block, phi, d)
-            psis[rows] = psi[:, 0]
-            taken = half[:, 0].T @ (self._signs(block)[:, None] * half[:, 0])
-            cov[np.ix_(rows, rows)] = self._gram(X[rows], X[rows]) - phi @ phi.T - taken
-        spread = psis @ self.inverse.T
-        return means, cov + spread @ spread.T
+            padded = pad_rows(X[rows], padded_size(len(rows)))
+            mean, own, spread = _joint(self, self._block(block), padded, latent)
+            means[rows], spreads[rows] = np.asarray(mean)[: len(rows)], np.asarray(spread)[: len(rows)]
+            cov[np.ix_(rows, rows)] = np.asarray(own)[: len(rows), : len(rows)]
+        return means, cov + spreads @ spreads.T
 
     def _assigned(self, X: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """Blocks and the positions of the inputs that fall to them."""
-        nearest = self.approximation.labels(X)
-        found = [(i, np.flatnonzero(nearest == label)) for i, label in enumerate(self.labels)]
-        empty = np.flatnonzero(~np.isin(nearest, self.labels))  # a centre that no training row is near to
-        return [(i, rows) for i, rows in [*found, (-1, empty)] if len(rows)]
+        """Block of each centre that some inputs are nearest to, and the positions of these inputs."""
+        from sklearn.metrics import pairwise_distances_argmin
 
-    def _cross(self, block: int, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """φ* and d* at inputs of one block."""
-        phi = self._whitened(X)
-        if block < 0:
-            return phi, np.zeros((len(X), 0))
-        return phi, self._gram(X, self.X[block]) - phi @ self._whitened(self.X[block]).T
+        centres = pairwise_distances_argmin(X, self.centres)
+        return [(int(self.block_of[centre]), np.flatnonzero(centres == centre)) for centre in np.unique(centres)]
 
-    def _means(self, block: int, X: np.ndarray, phi: np.ndarray, d: np.ndarray) -> np.ndarray:
-        means = phi @ self.gamma.T
-        if block >= 0:
-            means += d @ self.weights[block]
-        means[:, 0] += prior_mean(self.mean, X, self._size(X))
-        return means
-
-    def _covariances(self, block: int, phi: np.ndarray, d: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Of the latents at each input, (S, L, L)."""
-        half, psi = self._seen(block, phi, d)
-        spread = psi @ self.inverse.T
-        cov = spread @ spread.swapaxes(1, 2)
-        cov -= np.einsum("als,aks->slk", self._signs(block)[:, None, None] * half, half, optimize=True)
-        variances = np.einsum("sll->sl", cov)  # a view
-        variances += (prior - np.sum(phi**2, axis=1))[:, None]
-        variances[:] = checked_variance(variances, prior[:, None])
-        return cov
-
-    def _seen(self, block: int, phi: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """R d*ᵀ (nL, L, S), where E_b = RᵀΔR, and ψ* (S, L, LM)."""
-        (L, M), S = self.gamma.shape, len(phi)
-        psi = np.einsum("sm,lk->slkm", phi, np.eye(L)).reshape(S, L, L * M)
-        if block < 0:
-            return np.zeros((0, L, S)), psi
-        half, of_basis = (_half(self.roots[block], a) for a in (d.T, self._whitened(self.X[block])))
-        signed = (self._signs(block)[:, None, None] * of_basis).reshape(len(of_basis), L * M)
-        return half, psi - (half.reshape(len(half), L * S).T @ signed).reshape(L, S, L * M).swapaxes(0, 1)
-
-    def _signs(self, block: int) -> np.ndarray:
-        return self.roots[block].signs if block >= 0 else np.zeros(0)  # pyright: ignore[reportReturnType]
-
-    def _whitened(self, X: np.ndarray) -> np.ndarray:
-        return linalg.solve_lower_rows(self.factor, self._gram(X, self.approximation.inducing_inputs))
-
-    def _gram(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        return gram(self.kernel, X, pad_rows(Z, self._size(Z)), self._size(X))[:, : len(Z)]
-
-    def _size(self, X: np.ndarray) -> int:
-        """To pad X to: for at least as many rows as the largest block has, so that blocks share compiled code."""
-        return padded_size(max(len(X), *(len(rows) for rows in self.X), len(self.factor)))
+    def _block(self, block: int) -> tuple[Any, ...]:
+        """Inputs, mask, weights and root of a block; where there is none, those of the first without any row."""
+        X, there, weights, roots = jax.tree.map(
+            lambda a: a[max(block, 0)], (self.X, self.there, self.weights, self.roots)
+        )
+        return (X, there, weights, roots) if block >= 0 else (X, np.zeros_like(there), np.zeros_like(weights), roots)
 
 
-def _of_rows(root: Any, n: int) -> SignedRoot:
-    """The root of the first n rows, where the others have no sites: their part of it is the identity."""
-    n_latents = root.blocks.shape[-1]
-    kept = root.order < n * n_latents
-    chol: Any = np.asfortranarray(root.chol[np.ix_(kept, kept)])
-    return SignedRoot(chol, root.signs[kept], root.order[kept], root.blocks[:n])
+def _cross(posterior: PICPosterior, block: tuple[Any, ...], X: Any) -> tuple[Any, Any, Any]:
+    """φ* (L, S, M) and d* (L, S, B) at inputs of one block, and φ at the rows of the block (L, B, M)."""
+    rows, there, _, _ = block
+
+    def one(latent, factor):
+        phi, own = (latent.whitened(factor, x) for x in (X, rows))
+        own = jnp.where(there[:, None], own, 0.0)
+        return phi, jnp.where(there, latent.kernel.gram(X, rows) - phi @ own.T, 0.0), own
+
+    found = [one(latent, factor) for latent, factor in zip(posterior.latents, posterior.factors, strict=True)]
+    L, M = posterior.predictor.gamma.shape
+
+    def stacked(arrays, width):
+        wide = [jnp.pad(a, [(0, 0), (0, width - a.shape[1])]) for a in arrays]
+        return jnp.broadcast_to(jnp.stack(wide), (L, *wide[0].shape))
+
+    phi, d, own = zip(*found, strict=True)
+    return stacked(phi, M), stacked(d, len(there)), stacked(own, M)
 
 
-def _half(root: Any, columns: np.ndarray) -> np.ndarray:
-    """:meth:`SignedRoot.half` on the host, of columns (n, S) that every latent function has: (nL, L, S)."""
-    n, L, _ = root.blocks.shape
-    scaled = root.blocks.swapaxes(1, 2)[..., None] * columns[:, None, None, :]
-    scaled = scaled.reshape(n * L, -1)[root.order]
-    return linalg.solve_lower(root.chol, np.asfortranarray(scaled)).reshape(n * L, L, -1)
+def _mean(posterior: PICPosterior, block: tuple[Any, ...], X: Any, phi: Any, d: Any) -> Any:
+    prior = jnp.stack([latent.mean.evaluate(X) for latent in posterior.latents], axis=1)
+    return prior + jnp.einsum("lsm,lm->sl", phi, posterior.predictor.gamma) + jnp.einsum("lsb,bl->sl", d, block[2])
+
+
+def _halves(posterior: PICPosterior, block: tuple[Any, ...], phi: Any, d: Any, own: Any) -> tuple[Any, Any]:
+    """R d*ᵀ (BL, L, S), where E_b = RᵀΔR, and ψ*C⁻ᵀ (S, L, LM)."""
+    root = block[3]
+    L, S, M = phi.shape
+    half, of_basis = root.half(jnp.swapaxes(d, 1, 2)), root.half(own)
+    wide = jnp.einsum("lsm,lk->slkm", phi, jnp.eye(L, dtype=phi.dtype))
+    psi = wide - jnp.einsum("als,akm->slkm", root.signs[:, None, None] * half, of_basis)
+    return half, psi.reshape(S, L, L * M) @ posterior.predictor.inverse.T
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def _marginals(posterior: PICPosterior, block: tuple[Any, ...], X: Any, variance: bool) -> tuple[Any, ...]:
+    """Mean and, if asked for, covariance and prior variance of the latents at each input of one block."""
+    phi, d, own = _cross(posterior, block, X)
+    mean = _mean(posterior, block, X, phi, d)
+    if not variance:
+        return (mean,)
+    half, spread = _halves(posterior, block, phi, d, own)
+    prior = jnp.stack([latent.variance(X) for latent in posterior.latents], axis=1)
+    prior = jnp.broadcast_to(prior, mean.shape)
+    signs = block[3].signs[:, None, None]
+    cov = spread @ jnp.swapaxes(spread, 1, 2) - jnp.einsum("als,aks->slk", signs * half, half)
+    left = prior - jnp.sum(phi**2, axis=2).T
+    return mean, cov + left[:, :, None] * jnp.eye(len(phi), dtype=cov.dtype), prior
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def _joint(posterior: PICPosterior, block: tuple[Any, ...], X: Any, latent: int) -> tuple[Any, Any, Any]:
+    """Mean of one latent at the inputs of a block, covariance given w, and ψ*C⁻ᵀ."""
+    phi, d, own = _cross(posterior, block, X)
+    half, spread = _halves(posterior, block, phi, d, own)
+    half = half[:, latent]
+    given = latent_of(posterior.latents, latent).kernel.gram(X, X) - phi[latent] @ phi[latent].T
+    given -= half.T @ (block[3].signs[:, None] * half)
+    return _mean(posterior, block, X, phi, d)[:, latent], given, spread[:, latent]

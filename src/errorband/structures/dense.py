@@ -1,6 +1,6 @@
 """The exact covariance, stored in full."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Bool, Float, Int
 
+from errorband.rows import sum_over_rows
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.simplex import SimplexConditioned
 from errorband.structures.sites import (
@@ -268,3 +269,19 @@ class DensePredictor(Predictor):
     ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
         half = self.root.half_of(cross.T, latent)
         return cross @ self.weights[:, latent], prior - half.T @ (self.root.signs[:, None] * half)
+
+
+BLOCK = 2**18  # entries of K computed again at once for its derivatives: they fit the cache
+
+
+def gram_inner(gram: Callable[[Array, Array], Array], X: Array, rows: Callable[[Array, int], Array]) -> Array:
+    """⟨G, k(X, X)⟩, for derivatives in the kernel, where ``rows(start, size)`` returns some rows of G.
+
+    A block of rows of the covariance at a time, computed again in the backward pass: nothing of size N² is kept.
+    """
+    n = X.shape[0]
+
+    def inner(piece):
+        return jnp.vdot(piece.new_only(rows(piece.start, piece.size)), gram(piece.of(X), X))
+
+    return sum_over_rows(inner, n, min(n, max(8, BLOCK // n)))

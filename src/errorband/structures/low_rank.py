@@ -15,8 +15,8 @@ from jax import Array
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Bool, Float
 
+from errorband.rows import Piece, map_over_rows, piece_size
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.rows import Piece, map_over_rows, piece_size
 from errorband.structures.sites import (
     Index,
     SimplexSites,

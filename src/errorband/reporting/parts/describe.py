@@ -19,21 +19,31 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
     if len(members) > 1:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
     approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
-    method = "exact" if approximation == inference == "Exact" else f"{model.approximation_!r}, {inference} inference"
+    exact = (approximation, inference) == ("Exact", "Conjugate")
+    method = "exact" if exact else f"{model.approximation_!r}, {inference} inference"
     reason = automatic or automatic_choice(model)
-    integrated = ", integrated out" if model.mean_.marginalize else ""
+    names, latents = input_names(model), model.latents_
     return {
-        "Kernel": describe_kernel(model.kernel_, input_names(model)),
+        **{_titled("Kernel", key, latents): describe_kernel(l.kernel, names) for key, l in latents.items()},
         "Likelihood": _with_options(model.likelihood_),
-        "Mean": type(model.mean_).__name__.lower() + integrated,
+        **{_titled("Mean", key, latents): _describe_mean(l.mean) for key, l in latents.items()},
         "Method": method,
     } | ({"Automatic": reason} if reason else {})
+
+
+def _titled(what: str, name: str, latents: Any) -> str:
+    """The part of the model, with the name of the latent function if there are several."""
+    return what if len(latents) == 1 else f"{what} of {name}"
+
+
+def _describe_mean(mean: Any) -> str:
+    return type(mean).__name__.lower() + (", integrated out" if mean.marginalize else "")
 
 
 def automatic_choice(model: Any) -> str:
     """Return why a fitted estimator chose its approximation or their number; empty if nothing was left to it."""
     if isinstance(model.approximation, str) and model.approximation == "auto":
-        return model.approximation_reason_
+        return model.approximation_reason_ or ""
     sweep = getattr(model, "inducing_sweep_", None)
     return "" if sweep is None else sweep.certificate
 

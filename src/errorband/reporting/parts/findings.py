@@ -76,7 +76,9 @@ def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Findin
 def _bounds(model: Any) -> list[Finding]:
     """Hyperparameters that ended on an upper or lower bound the user gave."""
     stuck = []
-    for asked, fitted in ((model.kernel, model.kernel_), (model.likelihood, model.likelihood_)):
+    kernels = model.kernel if isinstance(model.kernel, dict) else dict.fromkeys(model.latents_, model.kernel)
+    pairs = [(asked, model.latents_[name].kernel) for name, asked in kernels.items()]
+    for asked, fitted in [*pairs, (model.likelihood, model.likelihood_)]:
         if asked is None or isinstance(asked, str):  # the default, or a name: no bounds were given
             continue
         values = {entry.path: np.asarray(entry.value, dtype=float) for entry in entries(fitted)}

@@ -1,7 +1,8 @@
 """Fitted hyperparameters in the units of the data, as rows of a table."""
 
+import copy
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,18 @@ def hyperparameters(model: Any, target: str = "target", names: list[str] | None 
         ]
     reader = _Reader(model, target if additive(model) else LATENT, names)
     columns = np.arange(model.n_features_in_)
-    return [
-        *reader.kernel(model.kernel_, columns, carries_target=True),
-        *reader.likelihood(model.likelihood_),
-        *reader.mean(model.mean_),
-    ]
+    kernels, means = [], []
+    for l, (name, latent) in enumerate(model.latents_.items()):
+        own = reader if model.likelihood_.latent_in_units(l) or not additive(model) else reader.without_units()
+        of = "" if len(model.latents_) == 1 else f" of {name}"
+        kernels += _of(of, own.kernel(latent.kernel, columns, carries_target=True))
+        means += _of(of, own.mean(latent.mean))
+    return [*kernels, *reader.likelihood(model.likelihood_), *means]
+
+
+def _of(suffix: str, rows: Iterable[Hyperparameter]) -> list[Hyperparameter]:
+    """Rows whose part has the name of a latent function added."""
+    return [dataclasses.replace(row, part=row.part + suffix) for row in rows]
 
 
 class _Reader:
@@ -79,6 +87,12 @@ class _Reader:
         self.y_scale, self.y_shift = float(scaling.y_scale), float(scaling.y_shift)
         self.standardised = bool(np.any(self.x_scale != 1) or self.y_scale != 1)
         self.seen: dict[str, int] = {}
+
+    def without_units(self) -> "_Reader":
+        """A reader for a latent function that is not in the units of the target, such as a log noise."""
+        other = copy.copy(self)
+        other.target, other.y_scale, other.y_shift = LATENT, 1.0, 0.0
+        return other
 
     # ------------------------------------------------------------------ kernels
     def kernel(self, kernel: Kernel, columns: np.ndarray | None, carries_target: bool) -> Iterator[Hyperparameter]:

@@ -65,4 +65,5 @@ def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
 
 def has_labels(model: Any) -> bool:
     """Whether an input is a name in numbers, as of a node, with nothing in between."""
-    return bool(np.any(model.members_[0].kernel_.raw_columns(model.n_features_in_)))
+    latents = model.members_[0].latents_.values()
+    return bool(np.any([latent.kernel.raw_columns(model.n_features_in_) for latent in latents]))

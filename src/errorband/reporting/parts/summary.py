@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from errorband import effects
-from errorband.optimise import FitResult
 from errorband.reporting.parts.describe import describe
+from errorband.training import FitResult
 
 
 @dataclasses.dataclass(frozen=True)

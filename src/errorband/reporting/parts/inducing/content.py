@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from errorband.estimators.certificate import InducingSweep
 from errorband.parameters import Parameter
+from errorband.training.certificate import InducingSweep
 
 MAX_ROWS = 500  # of the training rows that are drawn beside the inducing inputs
 LEARNED, LEFT = "learned with the hyperparameters", "left where they were put"
@@ -73,7 +73,7 @@ def _content(model: Any, X: np.ndarray, reason: str) -> InducingContent:
         places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
-        reason=reason or model.approximation_reason_,
+        reason=reason or model.approximation_reason_ or "As asked for.",
         fate=_fate(model.approximation) if model.fit_result_ is not None else LEFT,
         sweep=getattr(model, "inducing_sweep_", None),
     )

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from errorband.estimators.certificate import InducingSweep
 from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts.inducing import figures
 from errorband.reporting.parts.inducing.content import InducingContent
 from errorband.reporting.text import count, duration, number
+from errorband.training.certificate import InducingSweep
 
 MAX_INPUTS = 20  # of which the ranges are shown
 MAX_PICTURES = 4  # of classes with a model each

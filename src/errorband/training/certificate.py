@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from errorband.model import Model, inducing_inputs
+from errorband.model import Model
 
 # Nats per row, of log evidence and of held-out log density, that a doubling must gain to be worth it.
 TOLERANCE = 0.01
@@ -85,7 +85,7 @@ class Step:
 
     @property
     def n_inducing(self) -> int:
-        return len(inducing_inputs(self.model))
+        return self.model.latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def enough(steps: list[Step]) -> bool:
@@ -105,9 +105,16 @@ def choice(steps: list[Step]) -> Step:
 
 
 def summary(
-    steps: list[Step], chosen: Step, stopped: str, budget: float, n_rows: int, n_held_out: int, n_all: int
+    steps: list[Step],
+    chosen: Step,
+    stopped: str,
+    budget: float,
+    memory: float,
+    n_rows: int,
+    n_held_out: int,
+    n_all: int,
 ) -> InducingSweep:
-    """The steps as a table, with the certificate; ``budget`` is in seconds, ``n_all`` what rows there are."""
+    """The steps as a table, with the certificate; ``budget`` is in seconds, ``memory`` in GiB, ``n_all`` all rows."""
     return InducingSweep(
         n_inducing=tuple(s.n_inducing for s in steps),
         log_evidence=tuple(s.log_evidence for s in steps),
@@ -116,7 +123,7 @@ def summary(
         seconds=tuple(s.seconds for s in steps),
         chosen=chosen.n_inducing,
         stopped=stopped,
-        certificate=_sentence(steps, chosen, stopped, budget) + _on_how_many(n_rows, n_held_out, n_all),
+        certificate=_sentence(steps, chosen, stopped, budget, memory) + _on_how_many(n_rows, n_held_out, n_all),
         n_rows=n_rows,
         n_held_out=n_held_out,
     )
@@ -128,7 +135,7 @@ def _gains(steps: list[Step]) -> tuple[float, float]:
     return last.log_evidence - before.log_evidence, before.nlpd - last.nlpd
 
 
-def _sentence(steps: list[Step], chosen: Step, stopped: str, budget: float) -> str:
+def _sentence(steps: list[Step], chosen: Step, stopped: str, budget: float, memory: float) -> str:
     last = steps[-1]
     took = f"{chosen.n_inducing} inducing inputs were chosen."
     if chosen.blind:
@@ -151,7 +158,7 @@ def _sentence(steps: list[Step], chosen: Step, stopped: str, budget: float) -> s
         return f"{gains}: more would not help; {took}"
     reasons = {
         TIME: f"the time budget of {budget:g} s ended the sweep",
-        MEMORY_FULL: f"the memory budget of {last.model.inducing.memory:g} GiB ended the sweep",
+        MEMORY_FULL: f"the memory budget of {memory:g} GiB ended the sweep",
         INTERRUPTED: "an interrupt ended the sweep",
     }
     return f"{gains}; {reasons[stopped]}, so that more might help; {took}"

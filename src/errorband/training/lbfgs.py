@@ -1,4 +1,4 @@
-"""The one adaptor to an optimiser: SciPy's L-BFGS-B with restarts, progress, and a result that says how it went."""
+"""The trainer that maximises: SciPy's L-BFGS-B with restarts, progress, and a result that says how it went."""
 
 import contextlib
 import dataclasses
@@ -12,62 +12,19 @@ import numpy as np
 import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 
-from errorband import interrupts
 from errorband.arguments import check_number, check_whole
+from errorband.training import interrupts
+from errorband.training.objective import Objective, Warm
+from errorband.training.result import FitResult, Stop, Trained
 
-# log value and its gradient at an unconstrained vector; LinAlgError marks a bad point.
-Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# Value and gradient at an unconstrained vector; LinAlgError marks a bad point.
+Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 # The search stays within this distance, per unconstrained number, of where it starts: a factor e^±25 for a scale.
 REACH = 25.0
 
 # What a bad point is taken to be worth: this much below the best value so far, relatively.
 FAR_BELOW = 1e10
-
-INTERRUPTED = "Interrupted"  # how the message of a search begins that Ctrl-C ended
-
-
-@dataclasses.dataclass(frozen=True)
-class FitResult:
-    """How a search for hyperparameters went.
-
-    Attributes
-    ----------
-    value : float
-        Best objective found: log evidence, plus log prior where priors were given.
-    theta : array
-        Unconstrained hyperparameters there.
-    gradient_norm : float
-        Largest absolute entry of the gradient there.
-    iterations, evaluations : int
-        Totals over all starts.
-    converged : bool
-        Whether the start that won met the optimiser's tolerance.
-    message : str
-        Why the search stopped, in a sentence.
-    seconds : float
-        Wall time.
-    trace : tuple of float
-        Objective after each iteration of the start that won.
-    starts : tuple of float
-        Best objective of each start, the first one first.
-    """
-
-    value: float
-    theta: np.ndarray
-    gradient_norm: float
-    iterations: int
-    evaluations: int
-    converged: bool
-    message: str
-    seconds: float
-    trace: tuple[float, ...]
-    starts: tuple[float, ...]
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C ended it."""
-        return self.message.startswith(INTERRUPTED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,20 +71,28 @@ class LBFGS:
         """The same with another time limit."""
         return dataclasses.replace(self, max_seconds=max(seconds, 0.0) if np.isfinite(seconds) else None)
 
+    def train(
+        self, objective: Objective, theta0: np.ndarray, *, restarts: Any = (), verbose: int = 0, label: str = "fit"
+    ) -> Trained:
+        """Maximise the objective; each evaluation starts where the one before ended."""
+        follow = _Follow(objective)
+        result = self.maximise(follow, theta0, restarts=restarts, verbose=verbose, label=label)
+        return Trained(result, follow.best)
+
     def maximise(
         self,
-        objective: Objective,
+        objective: Function,
         theta0: np.ndarray,
         *,
-        restarts: np.ndarray | None = None,
+        restarts: Any = (),
         verbose: int = 0,
         label: str = "fit",
     ) -> FitResult:
         """Maximise from ``theta0`` and from each row of ``restarts``; the best start wins."""
-        starts = [theta0, *([] if restarts is None else restarts)]
+        starts = [theta0, *restarts]
         began, runs = time.perf_counter(), []
         deadline = began + self.seconds
-        with interrupts.heard(), _progress(verbose, label, len(starts)) as report:
+        with interrupts.deferred(), _progress(verbose, label, len(starts)) as report:
             for start in starts:
                 run = _Run(objective, report, deadline)
                 runs.append(run)
@@ -146,12 +111,34 @@ class LBFGS:
             gradient_norm=float(np.max(np.abs(best.best_gradient), initial=0.0)),
             iterations=sum(len(r.trace) for r in runs),
             evaluations=sum(r.evaluations for r in runs),
-            converged=best.converged,
-            message=best.message,
+            stop=best.stop,
+            limit=best.limit,
             seconds=time.perf_counter() - began,
             trace=tuple(best.trace),
             starts=tuple(r.best_value for r in runs),
         )
+
+
+class _Follow:
+    """An objective as a function, with the inference of each evaluation started where the last ended.
+
+    If the rule fell back on another, that one is used for the rest of the search: evidences of two do not compare.
+    """
+
+    def __init__(self, objective: Objective):
+        self.objective, self.warm = objective, None
+        self.best: Warm | None = None  # at the best vector
+        self._best_value = -np.inf
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        point = self.objective.evaluate(theta, self.warm)
+        before = self.objective.inference if self.warm is None else self.warm.rule
+        if point.warm.rule is not before:
+            warnings.warn(point.status.message, ConvergenceWarning, stacklevel=4)
+        self.warm = point.warm
+        if np.isfinite(point.value) and point.value > self._best_value:
+            self.best, self._best_value = point.warm, point.value
+        return point.value, point.gradient
 
 
 class _OutOfTime(Exception):
@@ -161,16 +148,17 @@ class _OutOfTime(Exception):
 class _Run:
     """One start: keeps the best point whatever happens to the search."""
 
-    def __init__(self, objective: Objective, report: Callable[[float, int], None], deadline: float):
+    def __init__(self, objective: Function, report: Callable[[float, int], None], deadline: float):
         self.objective, self.report, self.deadline = objective, report, deadline
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
-        self.evaluations, self.trace, self.converged, self.message = 0, [], False, ""
+        self.evaluations, self.trace = 0, []
+        self.stop, self.limit = Stop.LINE_SEARCH, None
         self.last_failure, self.stop_all = "", False
 
     def search(self, start: np.ndarray, settings: LBFGS) -> None:
         if len(start) == 0:  # nothing is free: evaluate
             self.negative(start)
-            self.converged, self.message = True, "No hyperparameter is free."
+            self.stop = Stop.NOTHING_FREE
             return
         try:
             first = self.negative(start)
@@ -198,14 +186,16 @@ class _Run:
                     "maxcor": 20,
                 },
             )
-            self.converged = bool(outcome.success)
-            self.message = _sentence(outcome, settings)
+            if outcome.success:
+                self.stop = Stop.CONVERGED
+            elif outcome.status == 1:
+                self.stop, self.limit = Stop.MAX_ITER, settings.max_iter
         except KeyboardInterrupt:
-            self.message, self.stop_all = f"{INTERRUPTED}; the best point so far was kept.", True
+            self.stop, self.stop_all = Stop.INTERRUPTED, True
             if not np.isfinite(self.best_value):
                 raise
         except _OutOfTime:
-            self.message, self.stop_all = f"Stopped after {settings.max_seconds:g} s with the best point so far.", True
+            self.stop, self.limit, self.stop_all = Stop.OUT_OF_TIME, settings.max_seconds, True
 
     def negative(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What SciPy minimises. A failed factorisation or a value that is not finite is a bad point, not a crash."""
@@ -228,14 +218,6 @@ class _Run:
     def after_iteration(self, theta: np.ndarray) -> None:
         self.trace.append(self.best_value)
         self.report(self.best_value, len(self.trace))
-
-
-def _sentence(outcome: Any, settings: LBFGS) -> str:
-    if outcome.success:
-        return "Converged."
-    if outcome.status == 1:
-        return f"Stopped after max_iter={settings.max_iter} iterations; raise it with optimizer=LBFGS(max_iter=...)."
-    return f"The line search found no better point ({outcome.message})."
 
 
 def warn_if_not_converged(result: FitResult) -> None:

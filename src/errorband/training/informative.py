@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.inference.base import TrainingData
+from errorband.data import TrainingData
 from errorband.inference.ep import EP, tilted_derivatives
 from errorband.inference.sites import Data, padded_data
 from errorband.model import Model
-from errorband.numerics import in_double_precision, pad_rows, padded_size
+from errorband.numerics import in_double_precision
 from errorband.parameters import plain
+from errorband.rows import pad_rows, padded_size
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
 
@@ -62,7 +63,7 @@ def _select(model: Model, X: Any, data: Data, noise: Any, n_rows: int) -> tuple[
         n = jnp.argmax(score >= jnp.max(score) - TIE)
         # a = A_{·n} = K_{·n} − Σ_j a_j ν_j a_jₙᵀ, (N, L, L)
         known = jnp.einsum("jnkl,jlm,jpm->nkp", columns, spans, columns[:, n])
-        a = model.kernel.gram(X, X[n][None])[:, 0, None, None] * eye - known
+        a = _each_latent(model, lambda kernel: kernel.gram(X, X[n][None])[:, 0]) - known
         precision = symmetrise(block_solve(left[n], nu[n]))
         shift = alpha[n] + block_times(precision, h[n] + block_times(V[n], alpha[n]))
         return (
@@ -77,7 +78,7 @@ def _select(model: Model, X: Any, data: Data, noise: Any, n_rows: int) -> tuple[
 
     start = (
         jnp.zeros((N, L)),
-        model.kernel.gram_diag(X)[:, None, None] * eye,
+        _each_latent(model, lambda kernel: kernel.gram_diag(X)),
         jnp.asarray(data.mask),
         jnp.zeros((n_rows, N, L, L)),
         jnp.zeros((n_rows, L, L)),
@@ -86,3 +87,10 @@ def _select(model: Model, X: Any, data: Data, noise: Any, n_rows: int) -> tuple[
     )
     *_, order, sites = jax.lax.fori_loop(0, n_rows, take_in, start)
     return order, sites
+
+
+def _each_latent(model: Model, function: Any) -> Any:
+    """Diagonal blocks (N, L, L) from a function of each latent's kernel that returns (N,)."""
+    values = jnp.stack([function(latent.kernel) for latent in model.latents], axis=1)
+    L = model.likelihood.n_latents
+    return jnp.broadcast_to(values, (len(values), L))[:, :, None] * jnp.eye(L)

@@ -8,7 +8,7 @@ from types import FrameType
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[None]:
+def deferred() -> Iterator[None]:
     """Within this context Ctrl-C raises KeyboardInterrupt where it can be caught.
 
     Python prints and forgets an exception that is raised inside a finaliser or a callback of the garbage collector,

@@ -1,0 +1,156 @@
+"""Gaussian noise and the whole covariance matrix."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband import linalg
+from errorband.conjugate.base import Closed, Engine, gradient
+from errorband.data import TrainingData
+from errorband.latents import Latent
+from errorband.posterior import DensePosterior, SitePosterior
+from errorband.predictive import GaussianPredictive
+from errorband.structures.dense import gram_inner
+
+
+class DenseEngine(Engine):
+    r"""Exact inference (Rasmussen & Williams 2006, §2.2).
+
+    With A = K + Σ, Σ the noise, and r = y − m(X) (eq. 2.30 there):
+
+        log p(y) = −½ rᵀA⁻¹r − ½ log|A| − (n/2) log 2π,    ∂ log p/∂A = ½(ααᵀ − A⁻¹),  α = A⁻¹r.
+
+    One Cholesky factorisation and one inverse from it; derivatives in all hyperparameters follow from the last matrix.
+    Coefficients β of the mean integrated out under a flat prior replace A⁻¹ by P = A⁻¹ − A⁻¹H(HᵀA⁻¹H)⁻¹HᵀA⁻¹ in both,
+    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; eq. 2.45).
+    """
+
+    def supports(self, latent, data):
+        return None
+
+    def evaluate(self, approximation, latent, noise, data):
+        n = len(data.y)
+        key = ("dense", len(data.padded))
+        memory = data.spare.take(key) or _Memory.of(len(data.padded))
+        K, m = _covariance(latent, data.padded, memory.K)
+        with linalg.blas_threads(n):
+            f = _factorise(K, m, noise, data, memory.buffer)
+            inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # in the buffer; its upper triangle
+        if f.whitened_back.shape[1]:
+            inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
+        noise_bar = 0.5 * float(np.sum(f.weights**2 - np.diagonal(inverse)))
+        linalg.spread_rows(memory.buffer, n)
+        weights = np.concatenate([f.weights, np.zeros(len(memory.buffer) - n)])
+        latent_bar = jax.block_until_ready(_pull_back(latent, data.padded, weights, memory.buffer))
+        data.spare.give(key, _Memory(K, memory.buffer))
+        return Closed(f.log_evidence, latent_bar, noise_bar)
+
+    def posterior(self, approximation, latent, noise, data):
+        f = _at_data(latent, noise, data)
+        return f.log_evidence, DensePosterior(
+            latent=latent,
+            X=np.asarray(data.X),
+            weights=f.weights,
+            factor=f.factor,
+            coefficients=f.coefficients,
+            basis_factor=f.basis_factor,
+            whitened_basis=f.whitened_basis,
+            jitter=f.jitter,
+        )
+
+    def leave_one_out(self, approximation, latent, noise, data):
+        """In closed form: mean y − α/P_ii, variance 1/P_ii."""
+        f = _at_data(latent, noise, data)
+        precision = np.diagonal(linalg.inverse_from_cholesky(f.factor, overwrite=True)).copy()
+        precision -= np.sum(f.whitened_back**2, axis=1)
+        return GaussianPredictive(data.y - f.weights / precision, np.sqrt(1.0 / precision))
+
+    def inner(self, approximation, latent, X, layout, bar, residual_bar):
+        """A block of rows of K at a time."""
+        return gram_inner(latent.kernel.gram, X, lambda start, size: bar.rows(start, size)[0])
+
+    def site_posterior(self, approximation, latents, data, conditioned):
+        return SitePosterior(latents=latents, X=data.padded, predictor=conditioned.predictor(), jitter=0.0)
+
+
+class _Memory(NamedTuple):
+    """Arrays of the size of the padded K that one evaluation leaves to the next: fresh memory costs time."""
+
+    K: Any  # on the side of JAX
+    buffer: np.ndarray  # for the factorisation
+
+    @classmethod
+    def of(cls, size: int) -> "_Memory":
+        return cls(jax.device_put(np.empty((size, size))), linalg.aligned_empty(size))
+
+
+class _Factors(NamedTuple):
+    """A = LLᵀ and what follows from it."""
+
+    log_evidence: float
+    weights: np.ndarray  # α = A⁻¹(r − Hβ) = P r
+    factor: np.ndarray  # L
+    jitter: float
+    coefficients: np.ndarray  # β
+    basis_factor: np.ndarray  # C, HᵀA⁻¹H = CCᵀ
+    whitened_basis: np.ndarray  # B = L⁻¹H
+    whitened_back: np.ndarray  # A⁻¹H C⁻ᵀ, so that P = A⁻¹ − (this)(this)ᵀ
+
+
+def _at_data(latent: Latent, noise: np.ndarray, data: TrainingData) -> _Factors:
+    memory = _Memory.of(len(data.padded))
+    return _factorise(*_covariance(latent, data.padded, memory.K), noise, data, memory.buffer)
+
+
+def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np.ndarray) -> _Factors:
+    """Factorise K + Σ in the memory of ``buffer``, which has the size of the padded K."""
+    n = len(data.y)
+    A = buffer.reshape(-1)[: n * n].reshape(n, n)
+    A[:] = np.asarray(K)[:n, :n]
+    A.flat[:: n + 1] += noise
+    chol = linalg.cholesky(A, overwrite=True)
+    r = data.y - np.asarray(m)[:n]
+    H = np.zeros((n, 0)) if data.basis is None else data.basis
+    p = H.shape[1]
+    # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
+    constant = (n - p) * np.log(2 * np.pi)
+    if p == 0:
+        alpha = linalg.solve_cholesky(chol.factor, r)
+        value = -0.5 * (r @ alpha + chol.log_det + constant)
+        return _Factors(float(value), alpha, chol.factor, chol.jitter, np.zeros(0), np.zeros((0, 0)), H, H)
+    if n <= p:
+        raise ValueError(f"Integrating out {p} coefficients of the mean needs more than {p} rows; there are {n}.")
+    B = linalg.solve_lower(chol.factor, np.asfortranarray(H))
+    inner = linalg.cholesky(B.T @ B)
+    if inner.jitter:
+        raise linalg.NotPositiveDefinite(
+            "The terms of the marginalised mean repeat one another; remove constant or duplicate columns."
+        )
+    beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))
+    alpha = linalg.solve_cholesky(chol.factor, r - H @ beta)
+    back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
+    value = -0.5 * (r @ alpha + chol.log_det + inner.log_det + constant)
+    return _Factors(float(value), alpha, chol.factor, chol.jitter, beta, inner.factor, B, back)
+
+
+@functools.partial(jax.jit, donate_argnums=2, keep_unused=True)
+def _covariance(latent: Latent, X: Any, memory: Any) -> tuple[Any, Any]:
+    """K and m(X); K may take the memory given."""
+    return latent.kernel.gram(X, X), latent.mean.evaluate(X)
+
+
+@jax.jit
+def _pull_back(latent: Latent, X: Any, weights: Any, inverse: Any) -> Latent:
+    """Derivatives in the latent prior, from α and the upper triangle of A⁻¹."""
+
+    def rows(start, size):
+        """Rows of 2·triu(G) − diag(G), G = ½(ααᵀ − A⁻¹): ⟨G, ∂K⟩ = ⟨this, ∂K⟩ for symmetric ∂K."""
+        row, column = start + jnp.arange(size)[:, None], jnp.arange(len(weights))[None, :]
+        share = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
+        own, part = (jax.lax.dynamic_slice_in_dim(a, start, size) for a in (weights, inverse))
+        return share * (own[:, None] * weights[None, :] - part)
+
+    return gradient(lambda l: gram_inner(l.kernel.gram, X, rows) + jnp.vdot(weights, l.mean.evaluate(X)), latent)

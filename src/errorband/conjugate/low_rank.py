@@ -1,0 +1,425 @@
+"""Gaussian noise and features: evidence and all derivatives in two passes over the data, in chunks of rows."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errorband import linalg, rows
+from errorband.conjugate.base import Closed, Engine, gradient, sum_of_products
+from errorband.data import TrainingData
+from errorband.latents import Latent
+from errorband.numerics import in_double_precision
+from errorband.posterior import FeaturePosterior
+from errorband.predictive import GaussianPredictive
+from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
+from errorband.structures.low_rank import LowRankPredictor
+
+CHUNK = 2**20  # entries of K_fu that are worked on at once
+
+
+class LowRankEngine(Engine):
+    r"""Inference under the prior Q = K_fu K_uu⁻¹ K_uf, with a share α of what that leaves out kept on the diagonal.
+
+    With V = K_fu L⁻ᵀ, K_uu = LLᵀ (L = I in weight space), r = diag(K) − Σ_m V², noise σ² and t = y − m(X), the prior of
+    the targets is N(0, S + VVᵀ), S = αr + σ². With E = S⁻¹, B = I + VᵀEV, γ = B⁻¹VᵀEt and g = E(t − Vγ):
+
+        log Z = −½ [Σ log S + log|B| + Σ g²S + γᵀγ + N log 2π] − b (1 − α)/2α Σ log(1 + αr/σ²),         (1)
+
+    where b = 1 for VFE (the last term becomes −½ Σ r/σ²) and PowerEP, 0 for the others (Titsias 2009, eq. 9; Bui, Yan &
+    Turner 2017, eq. 13). With w = diag(S + VVᵀ)⁻¹ = E − E² diag(VB⁻¹Vᵀ), the derivatives are
+
+        S̄ = ½(g² − w),    r̄ = αS̄ − ½b(1 − α)E,    σ̄² = Σ S̄ + ½b(1 − α) Σ rE/σ²,                        (2)
+        K̄_fu = V̄L⁻¹,    V̄ = gγᵀ − EVB⁻¹ − 2r̄V,    K̄_uu = −½ L⁻ᵀ(V̄ᵀV)L⁻¹,                                (3)
+
+    and V̄ᵀV = γγᵀ − I + B⁻¹ + b(1 − α)(B − I) − 2αVᵀS̄V needs no product over the data unless α > 0. The first pass makes
+    B; the second makes (3), a chunk of rows at a time, and pulls it back through kernel, mean and features. Memory is
+    O(chunk·M + M²).
+
+    The approximation has ``share`` (α), ``bound`` (b) and ``opens`` (whether new inputs have the prior variance of the
+    kernel, not that of Q).
+    """
+
+    reads_rows: ClassVar[bool] = True
+
+    @in_double_precision
+    def evaluate(self, approximation, latent, noise, data):
+        f = first_pass(approximation, latent, noise, data)
+        M, alpha, bound = len(f.gamma), f.alpha, f.bound
+        inverse = linalg.full_inverse(f.chol)  # B⁻¹
+        L_inverse = np.eye(M) if f.factor is None else linalg.solve_lower(f.factor, np.eye(M))
+        left = bound * (1.0 - alpha)  # b(1 − α)
+        # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
+        project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
+        state = _Second(latent, f.factor, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
+        chunks = f.second_rows()
+        (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
+        g, S_bar = rows.joined(values)
+        spread = spread - 0.5 * f.precision if alpha > 0 else 0.0
+        gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + left * f.precision - 2.0 * alpha * spread
+        if f.factor is not None:
+            uu_bar = _pull_factor(latent, -0.5 * L_inverse.T @ gram_bar @ L_inverse)
+            latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, uu_bar)
+        noise_bar = np.sum(S_bar) + 0.5 * left * np.sum(f.r * f.E / f.noise)
+        f.give_back(data)
+        return Closed(f.log_evidence(g), latent_bar, float(noise_bar))
+
+    @in_double_precision
+    def posterior(self, approximation, latent, noise, data):
+        """Keep M weights and an M × M matrix."""
+        f = first_pass(approximation, latent, noise, data)
+        chunks = f.second_rows()
+        _, g = map_reduce(_weights_chunk, (latent, f.factor, f.gamma, f.size), chunks)
+        value = f.log_evidence(rows.joined(g))
+        found = _feature_posterior(approximation, (latent,), [f.factor], _predictor(f.gamma, f.chol))
+        f.give_back(data)
+        return value, found
+
+    @in_double_precision
+    def leave_one_out(self, approximation, latent, noise, data):
+        """In closed form, features held: mean y − g/w and variance 1/w, plus what of r is not in S."""
+        f = first_pass(approximation, latent, noise, data)
+        chunks = f.second_rows()
+        _, values = map_reduce(_left_out_chunk, (latent, f.factor, f.gamma, f.chol.factor, f.size), chunks)
+        g, w = rows.joined(values)
+        open_share = 1.0 - f.alpha if approximation.opens else 0.0
+        f.give_back(data)
+        return GaussianPredictive(data.y - g / w, np.sqrt(1.0 / w + open_share * f.r))
+
+    def inner(self, approximation, latent, X, layout, bar, residual_bar):
+        def inner(piece):
+            bars = bar.part(piece), None if residual_bar is None else piece.once(residual_bar)
+            return sum_of_products(bars, approximation.structure(latent, piece.of(X)))
+
+        return rows.sum_over_rows(inner, bar.n_data, rows.piece_size(bar.n_data, bar.basis.shape[2]))
+
+    def unseen_variance(self, approximation, latent, X):
+        """The share of r that is neither on the diagonal nor seen by the likelihood, of bands that open."""
+        if approximation.bound or approximation.share == 1.0 or not approximation.opens:
+            return None
+        return (1.0 - approximation.share) * left_out(latent, X, whitened_in_pieces(latent, X))
+
+    @in_double_precision
+    def site_posterior(self, approximation, latents, data, conditioned):
+        factors = [_factor(latent) for latent in latents]
+        return _feature_posterior(approximation, latents, factors, conditioned.predictor())
+
+
+# ------------------------------------------------------------------------------------------------------ first pass
+class FirstPass(NamedTuple):
+    """Everything of size M² or N that (1) is made of."""
+
+    chunks: list["_FirstRows"]
+    parts: list[slice]
+    V: list[np.ndarray | None]  # of each chunk, if all fit the memory budget: the second pass need not make them again
+    size: int  # rows of a padded chunk
+    alpha: float
+    bound: float
+    noise: np.ndarray  # σ², of each row
+    t: np.ndarray
+    q: np.ndarray  # Σ_m V²
+    r: np.ndarray
+    S: np.ndarray
+    E: np.ndarray
+    factor: np.ndarray | None  # L; None for the identity
+    precision: np.ndarray  # VᵀEV = B − I
+    chol: linalg.Cholesky  # of B
+    gamma: np.ndarray
+    kept: np.ndarray | None  # memory of V
+
+    def log_evidence(self, g: np.ndarray) -> float:
+        """(1)."""
+        fit = np.sum(np.log(self.S)) + self.chol.log_det + g**2 @ self.S + self.gamma @ self.gamma
+        fit += len(self.t) * np.log(2 * np.pi)
+        return float(-0.5 * fit + self.bound * _bound_term(self.alpha, self.r / self.noise))
+
+    def second_rows(self) -> list["_SecondRows"]:
+        """The chunks of the second pass."""
+        zipped = zip(self.chunks, self.parts, self.V, strict=True)
+        return [_SecondRows(c.X, self.E[p], self.q[p], self.t[p], V) for c, p, V in zipped]
+
+    def make_V(self, latent: Latent, chunk: "_SecondRows") -> np.ndarray:
+        """V of a chunk of the second pass; the next call in this thread may overwrite it."""
+        return _V_of(latent, self.factor, self.size, chunk)
+
+    def give_back(self, data: TrainingData) -> None:
+        """Leave the memory of V to the next evaluation at these data."""
+        if self.kept is not None:
+            data.spare.give(_kept_key(len(data.y), len(self.gamma)), self.kept)
+
+
+class _First(NamedTuple):
+    latent: Latent
+    factor: np.ndarray | None
+    alpha: float
+    size: int
+
+
+class _FirstRows(NamedTuple):
+    X: Any  # (n, D), or rows of a file
+    y: np.ndarray
+    noise: np.ndarray
+    V: np.ndarray | None  # memory to return V in, as NumPy's ``out``; None: V is not wanted
+
+
+def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: TrainingData) -> FirstPass:
+    """Make B, a chunk of rows at a time."""
+    n, M = len(data.y), latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
+    factor = _factor(latent)
+    size = chunk_rows(n, M)
+    parts = rows.slices(n, size)
+    kept = None
+    if 8 * n * M <= rows.MEMORY_BUDGET:
+        kept = data.spare.take(_kept_key(n, M))
+        kept = linalg.aligned_empty(n, M) if kept is None else kept
+    chunks = [
+        _FirstRows(rows_of(data.X, part), data.y[part], noise[part], None if kept is None else kept[part])
+        for part in parts
+    ]
+    alpha = float(approximation.share)
+    (precision, right), values = map_reduce(_first_chunk, _First(latent, factor, alpha, size), chunks)
+    t, q, k, S = rows.joined([v[:4] for v in values])
+    chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
+    return FirstPass(
+        chunks=chunks,
+        parts=parts,
+        V=[v[4] for v in values],
+        size=size,
+        alpha=alpha,
+        bound=float(approximation.bound),
+        noise=noise,
+        t=t,
+        q=q,
+        r=np.maximum(k - q, 0.0),
+        S=S,
+        E=1.0 / S,
+        factor=factor,
+        precision=precision,
+        chol=chol,
+        gamma=linalg.solve_cholesky(chol.factor, right),
+        kept=kept,
+    )
+
+
+@in_double_precision
+def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
+    """VᵀEV and VᵀEt of these rows; t, q, k and S of each, and V if it is wanted."""
+    V, k, m = _make_V(state.latent, state.factor, chunk.X, state.size, chunk.V)
+    t, q = chunk.y - m, np.einsum("nm,nm->n", V, V)
+    S = state.alpha * np.maximum(k - q, 0.0) + chunk.noise
+    scaled = np.divide(V, np.sqrt(S)[:, None], out=_SCRATCH.array("scaled", *V.shape))
+    return (scaled.T @ scaled, V.T @ (t / S)), (t, q, k, S, None if chunk.V is None else V)
+
+
+def _make_V(
+    latent: Latent, factor: np.ndarray | None, X: Any, size: int, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """V, prior variances and mean at some rows; V is in the memory of ``out``, or in that of this thread."""
+    X = np.asarray(X)
+    K_fu, k, m = (np.asarray(a)[: len(X)] for a in _covariances(latent, pad_rows(X, size)))
+    V = _SCRATCH.array("V", *K_fu.shape) if out is None else out
+    V[:] = K_fu
+    if factor is not None:
+        linalg.solve_lower_rows(factor, V, overwrite=True)
+    return V, k, m
+
+
+_SCRATCH = rows.Scratch()
+
+
+def _kept_key(n: int, M: int) -> tuple[str, int, int]:
+    return ("V", n, M)
+
+
+class RowsOfFile(NamedTuple):
+    """Some rows of a table that is read when it is used."""
+
+    table: Any
+    part: slice
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.table[self.part], dtype=dtype)
+
+
+def rows_of(X: Any, part: slice) -> Any:
+    """Some rows of an array, or of a table in a file, which is not read here."""
+    return X[part] if isinstance(X, np.ndarray) else RowsOfFile(X, part)
+
+
+def chunk_rows(n: int, M: int) -> int:
+    """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last.
+
+    Their number is even, if there are several: with two threads neither waits for the last.
+    """
+    chunks = -(-n // max(256, CHUNK // M))
+    chunks += chunks % 2 if chunks > 1 else 0
+    return padded_size(-(-n // chunks))
+
+
+# ----------------------------------------------------------------------------------------------------- second pass
+class _Second(NamedTuple):
+    latent: Latent
+    factor: np.ndarray | None
+    gamma: np.ndarray
+    beta: np.ndarray  # L⁻ᵀγ
+    project: np.ndarray  # what V is multiplied with: (bI − B⁻¹)L⁻¹ if α = 0, else −B⁻¹
+    alpha: float
+    bound: float
+    left: float  # b(1 − α)
+    size: int
+
+
+class _SecondRows(NamedTuple):
+    X: Any
+    E: np.ndarray
+    q: np.ndarray
+    t: np.ndarray
+    V: np.ndarray | None  # None: to be made again
+
+
+def _V_of(latent: Latent, factor: np.ndarray | None, size: int, chunk: _SecondRows) -> np.ndarray:
+    return chunk.V if chunk.V is not None else _make_V(latent, factor, chunk.X, size)[0]
+
+
+@in_double_precision
+def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
+    """Derivatives in the latent prior from these rows and, if α > 0, Vᵀ(S̄ + ½E)V; and g and S̄ of each row."""
+    X, E, alpha = np.asarray(chunk.X), chunk.E, state.alpha
+    V = _V_of(state.latent, state.factor, state.size, chunk)
+    n, size = len(E), state.size
+    g = E * (chunk.t - V @ state.gamma)
+    K_bar, spread = _SCRATCH.array("K_bar", size, V.shape[1]), np.zeros(0)
+    part = K_bar[:n]
+    np.matmul(V, state.project, out=part)
+    K_bar[n:] = 0.0
+    X, g_bar = pad_rows(X, size), pad_zeros(g, size)
+    if alpha == 0:
+        r_bar = pad_zeros(-0.5 * state.left * E, size)
+        h, bar = _pull_product(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
+        S_bar = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n]))
+    else:
+        # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
+        twice = g**2 - E**2 * np.einsum("nm,nm->n", V, part)
+        S_bar = 0.5 * (twice - E)
+        r_bar = alpha * S_bar - 0.5 * state.left * E
+        scratch = _SCRATCH.array("scaled", *V.shape)
+        part *= E[:, None]
+        part += np.multiply(g[:, None], state.gamma, out=scratch)
+        part -= np.multiply(2.0 * r_bar[:, None], V, out=scratch)
+        if state.factor is not None:
+            linalg.solve_lower_rows(state.factor, part, transposed=True, overwrite=True)
+        np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)
+        spread = scratch.T @ scratch
+        bar = _pull_covariances(state.latent, X, K_bar, pad_zeros(r_bar, size), g_bar)
+    # The arrays given to JAX are scratch memory: it must be done with them before they are used again.
+    return (jax.tree.map(np.asarray, jax.block_until_ready(bar)), spread), (g, S_bar)
+
+
+@in_double_precision
+def _weights_chunk(state: tuple[Any, ...], chunk: _SecondRows) -> tuple[Any, Any]:
+    """G of each row."""
+    latent, factor, gamma, size = state
+    V = _V_of(latent, factor, size, chunk)
+    return (), chunk.E * (chunk.t - V @ gamma)
+
+
+@in_double_precision
+def _left_out_chunk(state: tuple[Any, ...], chunk: _SecondRows) -> tuple[Any, Any]:
+    """G and w of each row."""
+    latent, factor, gamma, chol, size = state
+    V = _V_of(latent, factor, size, chunk)
+    g = chunk.E * (chunk.t - V @ gamma)
+    return (), (g, chunk.E - chunk.E**2 * np.sum(linalg.solve_lower_rows(chol, V) ** 2, axis=1))
+
+
+def _bound_term(share: float, ratio: np.ndarray) -> float:
+    """The last term of (1), −(1 − α)/2α Σ log(1 + α·ratio), with its limit at α = 0."""
+    if share == 0.0:
+        return -0.5 * float(np.sum(ratio))
+    return -0.5 * (1.0 - share) / share * float(np.sum(np.log1p(share * ratio)))
+
+
+# ------------------------------------------------------------------------------------------------------- posterior
+def _predictor(gamma: np.ndarray, chol: linalg.Cholesky) -> LowRankPredictor:
+    """γ, and C⁻¹ with B = CCᵀ."""
+    inverse = linalg.solve_lower(chol.factor, np.eye(len(gamma)))
+    return LowRankPredictor(gamma[None], np.ascontiguousarray(inverse))  # pyright: ignore[reportArgumentType]
+
+
+def _feature_posterior(approximation: Any, latents: Any, factors: Any, predictor: Any) -> FeaturePosterior:
+    return FeaturePosterior(
+        latents=latents, factors=tuple(factors), predictor=predictor, opens=approximation.opens, jitter=0.0
+    )
+
+
+# --------------------------------------------------------------------------------------- covariances and derivatives
+def left_out(latent: Latent, X: Any, basis: Any) -> Any:
+    """The diagonal of K − Q at the rows of X, which is not negative but for rounding. Traced."""
+    return jnp.maximum(latent.variance(X) - jnp.sum(basis**2, axis=1), 0.0)
+
+
+def whitened_in_pieces(latent: Latent, X: Any) -> Any:
+    """Φ = K_fu L⁻ᵀ at all rows, a piece at a time. Traced."""
+    features: Any = latent.features
+    n, factor = X.shape[0], features.factor(latent.kernel)
+    size = rows.piece_size(n, features.size)
+    return rows.map_over_rows(lambda piece: latent.whitened(factor, piece.of(X)), n, size)
+
+
+def _factor(latent: Latent) -> np.ndarray | None:
+    """L with LLᵀ = K_uu; None for the identity."""
+    K_uu = _feature_covariance(latent)
+    if K_uu is None:
+        return None
+    chol = linalg.cholesky(np.array(K_uu), overwrite=True)
+    if chol.jitter > 0:
+        raise linalg.NotPositiveDefinite(
+            "The covariance of the inducing variables is not positive definite; move inducing inputs apart or "
+            "rescale the inputs."
+        )
+    return chol.factor
+
+
+@jax.jit
+def _feature_covariance(latent: Latent) -> Any:
+    """K_uu with its little noise; None for the identity."""
+    K_uu = latent.features.K_uu(latent.kernel)  # pyright: ignore[reportOptionalMemberAccess]
+    return None if K_uu is None else linalg.regularised(K_uu)
+
+
+@jax.jit
+def _covariances(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
+    """K_fu, prior variances and mean."""
+    features: Any = latent.features
+    return features.K_fu(latent.kernel, X), features.k_ff(latent.kernel, X), latent.mean.evaluate(X)
+
+
+@jax.jit
+def _pull_covariances(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
+    """Derivatives in the latent prior, from those in K_fu, the prior variances and the mean."""
+    return _pull(latent, X, K_bar, k_bar, mean_bar)
+
+
+@jax.jit
+def _pull_product(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> tuple[Any, Latent]:
+    """The same where K̄_fu = EY + gβᵀ, g being also the derivative in the mean; and the sum of each row of K_fu ∘ Y.
+
+    As K_fu = VLᵀ, the latter is diag V(·)Vᵀ for Y = V(·)L⁻¹: no further product for it.
+    """
+    h = jnp.sum(_covariances(latent, X)[0] * Y, axis=1)
+    return h, _pull(latent, X, E[:, None] * Y + g[:, None] * beta, k_bar, g)
+
+
+def _pull(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
+    def inner(latent):
+        K_fu, k, m = _covariances(latent, X)
+        return jnp.vdot(K_bar, K_fu) + jnp.vdot(k_bar, k) + jnp.vdot(mean_bar, m)
+
+    return gradient(inner, latent)
+
+
+@jax.jit
+def _pull_factor(latent: Latent, bar: Any) -> Latent:
+    """Derivatives in the latent prior, from those in K_uu."""
+    return gradient(lambda l: jnp.vdot(bar, linalg.regularised(l.features.K_uu(l.kernel))), latent)

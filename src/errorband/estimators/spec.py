@@ -1,0 +1,155 @@
+"""What the constructor's arguments stand for: latent priors, likelihood, approximation and rule."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband import parameters
+from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact, WeightSpace
+from errorband.data import TrainingData
+from errorband.estimators.scaling import chunks, spread_rows
+from errorband.features import FEATURES, Features
+from errorband.inference import EP, INFERENCES, KL, Inference
+from errorband.kernels import Kernel, SquaredExponential
+from errorband.latents import Latent
+from errorband.likelihoods import Likelihood
+from errorband.means import Mean, Zero, as_mean
+from errorband.model import Model
+
+# approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
+# evaluation; fewer where sites are found by many sweeps over it.
+EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
+
+# A marginalised mean has no other way; up to this many rows, of which matrices take some 5 GB, it is taken unasked.
+EXACT_ROWS_MARGINAL = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """A model before it has seen targets.
+
+    Attributes
+    ----------
+    likelihood : Likelihood
+    latents : tuple of Latent
+        Kernels (columns by position) and means; one if all latent functions share it, else one for each.
+    """
+
+    likelihood: Likelihood
+    latents: tuple[Latent, ...]
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, kernel: Any, mean: Any, names: Sequence[str] | None, n_features: int) -> "Spec":
+        """From the arguments ``kernel`` and ``mean``, and the columns of X."""
+        latents = likelihood.latent_names if len(set(likelihood.latent_kinds)) > 1 else likelihood.latent_names[:1]
+        kernels = _each("kernel", kernel, likelihood, latents, as_kernel)
+        means = _each("mean", mean, likelihood, latents, as_mean)
+        if not isinstance(mean, dict):
+            means[1:] = [Zero() for _ in means[1:]]  # a single mean is that of the first latent function
+        columns = None if names is None else list(names)
+        ready = [k.with_columns(columns, n_features) for k in kernels]
+        return cls(likelihood, tuple(Latent(k, m) for k, m in zip(ready, means, strict=True)))
+
+    def raw_columns(self, n_features: int) -> np.ndarray:
+        """Mask of the columns that some kernel reads as labels, which must not be standardised."""
+        return np.any([latent.kernel.raw_columns(n_features) for latent in self.latents], axis=0)
+
+    def model(self, data: TrainingData, approximation: Approximation, random_state: Any) -> Model:
+        """The model with every hyperparameter at its starting value."""
+        likelihood = self.likelihood
+        for rows in chunks(data.X):
+            for latent in self.latents:
+                latent.kernel.check(rows)
+        likelihood.check_targets(data.y)
+        some = spread_rows(data.X)
+        X, y = data.X[some], data.y[some]
+        variance = float(np.var(data.y)) or 1.0
+        latents = tuple(
+            Latent(
+                latent.kernel.initialised(X, likelihood.latent_variance(l, variance)),
+                latent.mean.initialised(X, y if likelihood.latent_in_units(l) else np.zeros(len(y))),
+            )
+            for l, latent in enumerate(self.latents)
+        )
+        classes = data.y if likelihood.classes else None
+        approximation, latents = approximation.initialised(latents, data.X, classes, random_state)
+        model = Model(latents, likelihood.initialised(data.y), approximation)
+        parameters.check(model)
+        return model
+
+
+def _each(what: str, given: Any, likelihood: Likelihood, latents: Sequence[str], convert: Any) -> list[Any]:
+    """One for each latent prior: the same for all, or by the name of the latent function."""
+    if not isinstance(given, dict):
+        return [convert(given) for _ in latents]
+    names = likelihood.latent_names
+    if len(latents) == 1 < len(names):
+        raise ValueError(
+            f"{what}={{...}}: the {len(names)} latent functions of {type(likelihood).__name__} share one {what}; give "
+            "one object."
+        )
+    if strange := sorted(set(given) - set(names), key=str):
+        listed = ", ".join(map(repr, names))
+        raise ValueError(
+            f"{what}={{...}}: {type(likelihood).__name__} has no latent function {strange[0]!r}; it has {listed}."
+        )
+    return [convert(given.get(name, None if what == "kernel" else "zero")) for name in latents]
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A kernel, squared exponential by default."""
+    if kernel is None:
+        return SquaredExponential()
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"kernel must be an errorband kernel, a dictionary of them by latent function, or None; got "
+            f"{type(kernel).__name__}."
+        )
+    return kernel
+
+
+def as_approximation(given: Any, n: int, mean: Mean, limit: int) -> tuple[Approximation, str | None]:
+    """The approximation for n rows and, if it was chosen here, why this one."""
+    if isinstance(given, Approximation):
+        return given, None
+    if isinstance(given, Features):
+        return WeightSpace(given), None
+    if given == "exact":
+        return Exact(), None
+    if given == "auto":
+        if n <= limit:
+            return Exact(), f"No approximation: {n} rows, of at most {limit}."
+        if not mean.marginalize:
+            return FITC(), f"FITC with {FITC().n_inducing} inducing inputs: {n} rows are more than {limit}."
+        if n <= EXACT_ROWS_MARGINAL:
+            return Exact(), "No approximation: a marginalised mean needs the whole covariance."
+        raise ValueError(
+            f"A marginalised mean needs the whole covariance: for {n} rows several matrices of "
+            f"{8e-9 * n**2:.1f} GB. Use marginalize=False, or approximation='exact' if there is memory and time."
+        )
+    weight_space = [name for name, cls in FEATURES.items() if cls.weight_space]
+    raise ValueError(
+        f"approximation={given!r}: choose 'auto', 'exact' or one of errorband.approximations: "
+        f"{', '.join([*APPROXIMATIONS, *weight_space])}, such as approximation=FITC(200)."
+    )
+
+
+def as_rule(given: Any, automatic: Any) -> Inference:
+    """The inference rule asked for; ``automatic()`` if none was."""
+    if isinstance(given, Inference):
+        return given
+    if given == "auto":
+        return automatic()
+    named = {name.lower(): rule for name, rule in INFERENCES.items()}
+    if given in named:
+        return named[given]()
+    raise ValueError(
+        f"inference={given!r}: choose 'auto', {', '.join(map(repr, named))}, or an object of errorband.inference."
+    )
+
+
+def rule_of_power(power: float) -> Inference:
+    """The rule that goes with sites of this power of EP; 0 is KL."""
+    return EP(power=power) if power > 0 else KL()

@@ -1,0 +1,8 @@
+"""Features: what a latent function is seen through. A new kind is one file and one line in :data:`FEATURES`."""
+
+from errorband.features.base import Features
+from errorband.features.points import Points
+
+FEATURES: dict[str, type[Features]] = {cls.__name__: cls for cls in (Points,)}
+
+__all__ = [*FEATURES, "FEATURES", "Features"]

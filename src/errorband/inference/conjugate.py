@@ -1,0 +1,71 @@
+"""Gaussian noise: the posterior in closed form, whatever the approximation."""
+
+import jax
+import numpy as np
+
+from errorband.inference.base import Conclusion, Evaluation, Inference, Status
+from errorband.model import Model
+from errorband.numerics import in_double_precision
+from errorband.parameters import replace_values
+
+
+class Conjugate(Inference):
+    """Exact inference under the (approximate) prior: a Gaussian likelihood is its own site, Π = 1/σ², b = y/σ².
+
+    The work is done by the engine that the approximation names (:mod:`errorband.conjugate`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import multivariate_normal
+    >>> from errorband import GPRegressor
+    >>> from errorband.approximations import FITC
+    >>> from errorband.kernels import SquaredExponential
+    >>> from errorband.likelihoods import Gaussian
+    >>> X, y, kernel = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 0.5]), SquaredExponential(1.0, 1.0)
+    >>> settings = dict(likelihood=Gaussian(0.1), inference=Conjugate(), optimizer=None, normalize=False)
+    >>> exact = GPRegressor(kernel, **settings).fit(X, y)
+    >>> bool(np.isclose(exact.log_evidence_, multivariate_normal(cov=kernel(X) + 0.1 * np.eye(3)).logpdf(y)))
+    True
+    >>> sparse = GPRegressor(kernel, approximation=FITC(inducing_inputs=X), **settings).fit(X, y)
+    >>> bool(np.isclose(sparse.log_evidence_, exact.log_evidence_, rtol=1e-6))  # an inducing input at each row
+    True
+    """
+
+    def supports(self, model, data):
+        """Gaussian likelihood, no weights."""
+        if not model.likelihood.conjugate:
+            return (
+                f"Conjugate inference needs a Gaussian likelihood, not {type(model.likelihood).__name__}; leave "
+                "inference='auto', or choose 'laplace', 'ep' or 'kl'."
+            )
+        if data.weights is not None:
+            return "Conjugate inference has no weights per row; give each row's noise_variance instead."
+        return model.approximation.engine.supports(model.latent, data)
+
+    def reads_rows(self, model):
+        return model.approximation.engine.reads_rows
+
+    @in_double_precision
+    def evaluate(self, model, data, state=None):
+        found = model.approximation.engine.evaluate(*_arguments(model, data))
+        still = jax.tree.map(np.zeros_like, (model.likelihood, model.approximation))
+        likelihood = replace_values(still[0], {("noise_variance",): np.asarray(found.noise)})
+        gradient = Model((found.latent,), likelihood, still[1])
+        return Evaluation(found.log_evidence, gradient, None, _STATUS, self)
+
+    @in_double_precision
+    def conclude(self, model, data, state=None):
+        log_evidence, posterior = model.approximation.engine.posterior(*_arguments(model, data))
+        return Conclusion(log_evidence, posterior, None, _STATUS, self)
+
+    @in_double_precision
+    def leave_one_out(self, model, data, state=None):
+        return model.approximation.engine.leave_one_out(*_arguments(model, data))
+
+
+_STATUS = Status(True, 0, "In closed form.")
+
+
+def _arguments(model: Model, data):
+    return model.approximation, model.latent, data.noise(model.likelihood), data

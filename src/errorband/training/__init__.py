@@ -1,0 +1,47 @@
+"""The search for hyperparameters. A new strategy is one file and one line in :data:`STRATEGIES`."""
+
+from collections.abc import Sequence
+
+from errorband.training.grow import Grow
+from errorband.training.informative_start import InformativeStart
+from errorband.training.lbfgs import LBFGS
+from errorband.training.move_dead import MoveDead
+from errorband.training.objective import Objective
+from errorband.training.result import FitResult, Stop, Trained, Trainer
+from errorband.training.sample_first import SampleFirst
+from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy
+from errorband.training.subset import Subset
+from errorband.training.turns import TakeTurns
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    "informative_start": InformativeStart,
+    "grow": Grow,
+    "move_dead": MoveDead,
+    "sample_first": SampleFirst,
+    "subset": Subset,
+    "take_turns": TakeTurns,
+}
+
+
+def composed(names: Sequence[str]) -> Strategy:
+    """The strategies of these names, each wrapped around the next, around one search."""
+    strategy: Strategy = Maximise()
+    for name in reversed(names):
+        strategy = STRATEGIES[name](strategy)
+    return strategy
+
+
+__all__ = [
+    "LBFGS",
+    "STRATEGIES",
+    "FitResult",
+    "Found",
+    "Objective",
+    "Problem",
+    "Settings",
+    "Stop",
+    "Strategy",
+    "Trained",
+    "Trainer",
+    "composed",
+]

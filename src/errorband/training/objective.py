@@ -1,0 +1,135 @@
+"""From a vector of hyperparameters to the log evidence and its gradient, for every model.
+
+theta ──unpack──▶ model ──rule──▶ log evidence and its derivative in the model ──▶ gradient in theta
+(JAX, differentiated)      (arranged by hand, as the rule likes)             (JAX)
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from errorband import parameters
+from errorband.conjugate.base import sum_of_products
+from errorband.data import TrainingData
+from errorband.inference import Conclusion, Inference, Status
+from errorband.model import Model
+from errorband.numerics import in_double_precision
+
+
+class Warm(NamedTuple):
+    """Where an evaluation ended: the next one nearby had better start there, by the same rule."""
+
+    rule: Inference
+    state: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """The objective at one vector.
+
+    Attributes
+    ----------
+    value : float
+        Log evidence, plus log prior where hyperparameters have one.
+    gradient : array
+    warm : Warm
+        For the next evaluation nearby; its rule is the one that was used.
+    status : Status
+        How the inference rule ended.
+    """
+
+    value: float
+    gradient: np.ndarray
+    warm: Warm
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """Log evidence, plus log prior where hyperparameters have one, as a function of the unconstrained vector.
+
+    Parameters
+    ----------
+    model : Model
+        Starting point; says which hyperparameters are free and how they are constrained.
+    inference : Inference
+    data : TrainingData
+    """
+
+    model: Model
+    inference: Inference
+    data: TrainingData
+
+    @property
+    def theta0(self) -> np.ndarray:
+        """Vector of the starting values."""
+        return parameters.pack(self.model)
+
+    @in_double_precision
+    def evaluate(self, theta: np.ndarray, warm: Warm | None = None) -> Point:
+        """Value and gradient at a vector. Pure: the same arguments give the same result."""
+        rule, state = (self.inference, None) if warm is None else warm
+        found = rule.evaluate(_unpack(self.model, theta), self._prepared, state)
+        value, gradient = found.log_evidence, np.asarray(_pull_back(self.model, theta, found.gradient))
+        if self._has_priors:
+            log_prior, log_prior_gradient = _log_prior(self.model, theta)
+            value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
+        return Point(value, gradient, Warm(found.rule, found.state), found.status)
+
+    def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient at a vector, each time from scratch: for optimisers and samplers of your own."""
+        point = self.evaluate(theta)
+        return point.value, point.gradient
+
+    @in_double_precision
+    def model_at(self, theta: np.ndarray) -> Model:
+        """Model with plain values at a vector."""
+        return jax.tree.map(np.asarray, _unpack(self.model, theta))
+
+    @in_double_precision
+    def conclude(self, theta: np.ndarray, warm: Warm | None = None) -> tuple[Model, Conclusion]:
+        """Model with plain values at a vector, its evidence and posterior."""
+        rule, state = (self.inference, None) if warm is None else warm
+        model = self.model_at(theta)
+        return model, rule.conclude(model, self._prepared, state)
+
+    @functools.cached_property
+    def _prepared(self) -> TrainingData:
+        return prepared(self.model, self.inference, self.data)
+
+    @functools.cached_property
+    def _has_priors(self) -> bool:
+        return any(e.prior and not e.fixed for e in parameters.entries(self.model))
+
+
+@in_double_precision
+def prepared(model: Model, rule: Inference, data: TrainingData) -> TrainingData:
+    """Data with what the rule reads: the basis of a marginalised mean, and how the approximation arranges the rows."""
+    if rule.reads_rows(model):
+        return dataclasses.replace(data)
+    data = dataclasses.replace(data, X=np.asarray(data.X))
+    mean = parameters.plain(model.latent.mean)
+    return dataclasses.replace(
+        data,
+        basis=np.asarray(mean.basis(data.X)) if mean.marginalize else None,
+        layout=model.approximation.layout(data.padded, len(data.y)),
+    )
+
+
+@jax.jit
+def _unpack(template: Model, theta: Any) -> Model:
+    return parameters.unpack(template, theta)
+
+
+@jax.jit
+def _pull_back(template: Model, theta: Any, bar: Model) -> Any:
+    """From derivatives in the model to derivatives in theta."""
+    return jax.grad(lambda t: sum_of_products(bar, parameters.unpack(template, t)))(theta)
+
+
+@jax.jit
+def _log_prior(template: Model, theta: Any) -> Any:
+    return jax.value_and_grad(lambda t: parameters.log_prior(template, t))(theta)

@@ -1,0 +1,122 @@
+"""How a search for hyperparameters went, and what a trainer is."""
+
+import dataclasses
+import enum
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class Stop(enum.StrEnum):
+    """Why a search stopped."""
+
+    CONVERGED = "converged"
+    NOTHING_FREE = "nothing free"
+    MAX_ITER = "max_iter"
+    LINE_SEARCH = "line search"
+    OUT_OF_TIME = "out of time"
+    INTERRUPTED = "interrupted"
+    INTERRUPTED_ON_SAMPLE = "interrupted on a sample"
+
+
+@dataclasses.dataclass(frozen=True)
+class FitResult:
+    """How a search for hyperparameters went.
+
+    Attributes
+    ----------
+    value : float
+        Best objective found: log evidence, plus log prior where priors were given.
+    theta : array
+        Unconstrained hyperparameters there.
+    gradient_norm : float
+        Largest absolute entry of the gradient there.
+    iterations, evaluations : int
+        Totals over all starts.
+    stop : Stop
+        Why the start that won ended.
+    limit : float or None
+        The limit that ended it: iterations or seconds.
+    seconds : float
+        Wall time.
+    trace : tuple of float
+        Objective after each iteration of the start that won.
+    starts : tuple of float
+        Best objective of each start, the first one first.
+    moved : int
+        Inducing inputs that had no influence and were moved to where they have some.
+    draws : array (S, P) or None
+        Vectors drawn from their posterior, if the trainer is a sampler: predictions average over them.
+    """
+
+    value: float
+    theta: np.ndarray
+    gradient_norm: float
+    iterations: int
+    evaluations: int
+    stop: Stop
+    limit: float | None
+    seconds: float
+    trace: tuple[float, ...]
+    starts: tuple[float, ...]
+    moved: int = 0
+    draws: np.ndarray | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "stop", Stop(self.stop))  # a file has it as text
+
+    @property
+    def converged(self) -> bool:
+        """Whether the start that won met the optimiser's tolerance."""
+        return self.stop in (Stop.CONVERGED, Stop.NOTHING_FREE)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
+        return self.stop in (Stop.INTERRUPTED, Stop.INTERRUPTED_ON_SAMPLE)
+
+    @property
+    def message(self) -> str:
+        """Why the search stopped, in a sentence or two."""
+        text = {
+            Stop.CONVERGED: "Converged.",
+            Stop.NOTHING_FREE: "No hyperparameter is free.",
+            Stop.MAX_ITER: (
+                f"Stopped after max_iter={self.limit:g} iterations; raise it with optimizer=LBFGS(max_iter=...)."
+                if self.limit is not None
+                else ""
+            ),
+            Stop.LINE_SEARCH: "The line search found no better point.",
+            Stop.OUT_OF_TIME: f"Stopped after {self.limit or 0.0:g} s with the best point so far.",
+            Stop.INTERRUPTED: "Interrupted; the best point so far was kept.",
+            Stop.INTERRUPTED_ON_SAMPLE: "Interrupted after a search on some rows.",
+        }[self.stop]
+        if self.moved:
+            text += f" {self.moved} inducing inputs that had no part in the model were moved to where they have."
+        return text
+
+
+class Trained(NamedTuple):
+    """Result of a trainer, and where inference ended at the vector it returns (for a warm start)."""
+
+    result: FitResult
+    warm: Any
+
+
+class Trainer(Protocol):
+    """A way to hyperparameters: an optimiser, or a sampler that fills ``FitResult.draws``."""
+
+    @property
+    def seconds(self) -> float:
+        """Time limit; infinity if there is none."""
+        ...
+
+    def within(self, seconds: float) -> "Trainer":
+        """The same with another time limit."""
+        ...
+
+    def train(
+        self, objective: Any, theta0: np.ndarray, *, restarts: Any = (), verbose: int = 0, label: str = "fit"
+    ) -> Trained:
+        """Train an :class:`~errorband.training.objective.Objective` from ``theta0`` and from other starts."""
+        ...

@@ -1,0 +1,151 @@
+"""A search for hyperparameters as strategies that compose: each wraps another and adds one thing.
+
+    Grow( MoveDead( SampleFirst( Maximise() )))
+
+An approximation names those it needs (:attr:`errorband.approximations.Approximation.strategies`).
+"""
+
+import abc
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from errorband import parameters
+from errorband.data import TrainingData
+from errorband.inference import Inference
+from errorband.model import Model
+from errorband.training.lbfgs import draw_restarts
+from errorband.training.objective import Objective, Warm
+from errorband.training.result import FitResult, Trainer
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to search.
+
+    Parameters
+    ----------
+    trainer : Trainer or None
+        None keeps the starting values.
+    n_restarts : int
+        Additional random starts.
+    random_state : int, RandomState or None
+    verbose : int
+    name : str
+        Of the estimator, to show progress with.
+    log_scale : float
+        Log of what targets were divided by.
+    starts : tuple of arrays
+        Further vectors to start from.
+    """
+
+    trainer: Trainer | None
+    n_restarts: int = 0
+    random_state: Any = None
+    verbose: int = 0
+    name: str = "fit"
+    log_scale: float = 0.0
+    starts: tuple[np.ndarray, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Time limit; infinity if there is none."""
+        return np.inf if self.trainer is None else self.trainer.seconds
+
+    def within(self, seconds: float, **changes: Any) -> "Settings":
+        """The same with another time limit, and other fields changed."""
+        trainer = None if self.trainer is None else self.trainer.within(seconds)
+        return dataclasses.replace(self, trainer=trainer, **changes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """What to search: a model at its starting values, a rule and data."""
+
+    model: Model
+    rule: Inference
+    data: TrainingData
+
+    def objective(self) -> Objective:
+        """The function to maximise."""
+        return Objective(self.model, self.rule, self.data)
+
+    def label(self, settings: Settings) -> str:
+        """What progress is shown with."""
+        return f"{settings.name}, {len(self.data.y)} rows, {type(self.rule).__name__}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """Result of a search.
+
+    Attributes
+    ----------
+    objective : Objective
+        Of the rows learned from.
+    theta : array
+        The hyperparameters found.
+    result : FitResult or None
+        How the search went; None if there was none.
+    warm : Warm or None
+        Where inference ended at ``theta``.
+    active_rows : array or None
+        Positions of the rows learned from; None for all.
+    inducing_sweep : InducingSweep or None
+        How the number of inducing inputs was chosen, if it was.
+    moved_inducing : int or None
+        How many inducing inputs were dead and moved; None if there are none or there was no search.
+    """
+
+    objective: Objective
+    theta: np.ndarray
+    result: FitResult | None
+    warm: Warm | None = None
+    active_rows: np.ndarray | None = None
+    inducing_sweep: Any = None
+    moved_inducing: int | None = None
+
+
+class Strategy(abc.ABC):
+    """A way to search. ``inner`` is the strategy that it builds on."""
+
+    chooses_rows: ClassVar[bool] = False
+    """Whether it decides which rows to learn from."""
+
+    sets_start: ClassVar[bool] = False
+    """Whether it changes where the search starts: rows, or starting values."""
+
+    def __init__(self, inner: "Strategy | None" = None):
+        self._inner = inner
+
+    @property
+    def inner(self) -> "Strategy":
+        """The strategy this one wraps."""
+        assert self._inner is not None
+        return self._inner
+
+    @abc.abstractmethod
+    def run(self, problem: Problem, settings: Settings) -> Found:
+        """Search."""
+
+
+class Maximise(Strategy):
+    """One search, from the starting values, from those scattered around them, and from ``settings.starts``."""
+
+    def run(self, problem, settings):
+        objective = problem.objective()
+        theta0 = objective.theta0
+        if settings.trainer is None:
+            return Found(objective, theta0, None)
+        rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
+        scattered = draw_restarts(theta0, settings.n_restarts, rng, parameters.units(problem.model))
+        result, warm = settings.trainer.train(
+            objective,
+            theta0,
+            restarts=[*scattered, *settings.starts],
+            verbose=settings.verbose,
+            label=problem.label(settings),
+        )
+        return Found(objective, result.theta, result, warm)

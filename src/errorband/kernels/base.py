@@ -8,13 +8,15 @@ import abc
 import dataclasses
 import functools
 import numbers
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float
 
 from errorband.numerics import double_precision
 from errorband.parameters import Printable, check, entries, fill, plain
@@ -42,11 +44,11 @@ class Kernel(Printable):
 
     # ------------------------------------------------------------------ what a new kernel writes
     @abc.abstractmethod
-    def evaluate(self, X: Any, Z: Any) -> Any:
-        """Covariance of the rows of X (N, D) with those of Z (M, D): (N, M)."""
+    def evaluate(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        """Covariance of the rows of X with the rows of Z, which have the active columns only."""
 
-    def evaluate_diag(self, X: Any) -> Any:
-        """k(x, x) for each row of X: (N,)."""
+    def evaluate_diag(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
+        """k(x, x) for each row of X."""
         return jax.vmap(lambda x: self.evaluate(x[None], x[None])[0, 0])(X)
 
     def defaults(self, X: np.ndarray, y_variance: float) -> dict[str, Any]:
@@ -67,11 +69,11 @@ class Kernel(Printable):
                 )
 
     # ------------------------------------------------------------------ what library code calls
-    def gram(self, X: Any, Z: Any) -> Any:
+    def gram(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         """Covariance matrix of two arrays of full inputs (traceable)."""
         return self.evaluate(self.select(X), self.select(Z))
 
-    def gram_diag(self, X: Any) -> Any:
+    def gram_diag(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
         """Prior variances at full inputs (traceable)."""
         return self.evaluate_diag(self.select(X))
 
@@ -92,7 +94,7 @@ class Kernel(Printable):
         """Names and number of the inputs its children see, given those of its own active ones."""
         return names, n_features
 
-    def initialised(self, X: np.ndarray, y_variance: float) -> Self:
+    def initialised(self, X: np.ndarray, y_variance: float) -> "Kernel":
         """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
         kernel = self
         if any(len(e.path) == 1 and e.value is None for e in entries(self)):
@@ -101,7 +103,7 @@ class Kernel(Printable):
             kernel = _with_field(kernel, name, child.initialised(np.asarray(kernel.child_inputs(X)), y_variance))
         return kernel
 
-    def with_columns(self, names: Sequence[str] | None, n_features: int) -> Self:
+    def with_columns(self, names: Sequence[str] | None, n_features: int) -> "Kernel":
         """Copy whose ``active_dims`` are positions; names are looked up among the DataFrame's columns."""
         kernel = self
         if self.active_dims is not None:
@@ -166,13 +168,13 @@ class Kernel(Printable):
 
 
 @jax.jit
-def compiled_gram(kernel: Kernel, X: Any, Z: Any) -> Any:
+def compiled_gram(kernel: Kernel, X: Any, Z: Any) -> Array:
     """Compiled for each shape: :mod:`errorband.kernels.padded` sees to it that there are few."""
     return kernel.gram(X, Z)
 
 
 @jax.jit
-def compiled_gram_diag(kernel: Kernel, X: Any) -> Any:
+def compiled_gram_diag(kernel: Kernel, X: Any) -> Array:
     """The same for the diagonal."""
     return kernel.gram_diag(X)
 
@@ -291,7 +293,7 @@ class Scaled(Kernel):
 
 # ------------------------------------------------------------------------------------------------------ helpers
 @jax.custom_vjp
-def squared_distance(X: Any, Z: Any) -> Any:
+def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
     """‖x − z‖² for all pairs; no (N, M, D) array in either direction.
 
     Few inputs are subtracted one by one. For many, one matrix product of the centred inputs is faster, but r² is then
@@ -327,7 +329,7 @@ def _squared_distance_backward(inputs, bar):
 squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
 
 
-def by_rows(pair: Any, X: Any, Z: Any) -> Any:
+def by_rows(pair: Callable[..., Any], X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
     """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, 64 rows at a time.
 
     For formulas that broadcast over (rows, M, D): the block is recomputed in the backward pass, so that memory stays

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jaxtyping import Float
 
 from errorband.arguments import check_number, check_whole
 from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
@@ -72,14 +74,14 @@ class Radial(Stationary):
     """
 
     @abc.abstractmethod
-    def profile(self, r2: Any) -> Any:
-        """Correlation at squared scaled distance r² (any shape); 1 at zero."""
+    def profile(self, r2: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """Correlation at squared scaled distance r²; 1 at zero."""
 
     def evaluate(self, X, Z):
         return self.variance * self.profile(self.scaled_distance(X, Z))
 
-    def scaled_distance(self, X: Any, Z: Any) -> Any:
-        """r² for all pairs of rows: (N, D), (M, D) → (N, M)."""
+    def scaled_distance(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        """r² for all pairs of rows."""
         return squared_distance(X / self.lengthscale, Z / self.lengthscale)
 
 
@@ -265,7 +267,7 @@ def heat(time: float, n_features: int = 1) -> SquaredExponential:
 
 
 @jax.custom_vjp
-def safe_sqrt(r2: Any) -> Any:
+def safe_sqrt(r2: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """√r² with derivative zero at zero, where r² itself has zero derivative."""
     return jnp.sqrt(jnp.maximum(r2, 0.0))
 
@@ -283,7 +285,7 @@ safe_sqrt.defvjp(_safe_sqrt_forward, _safe_sqrt_backward)
 
 
 @jax.custom_vjp
-def safe_power(r2: Any, power: Any) -> Any:
+def safe_power(r2: Float[Array, "*shape"], power: Any) -> Float[Array, "*shape"]:
     """r^power, with derivative zero at zero."""
     return jnp.exp(0.5 * power * _log(r2))
 

@@ -31,7 +31,8 @@ PARTS: list[tuple[str, str, list[str]]] = [
         "Fit",
         """`fit` holds out a share of the rows (`--test-size`), learns from the others, and compares its
 predictions of the held-out rows with those of simple baselines. Then the model learns from **all** rows, with the
-hyperparameters it has found, and is written to one file. The report (`--report`) describes the model that was judged.
+same hyperparameters and scaling (`condition_on` in Python), and is written to one file. The report (`--report`)
+describes the model that was judged.
 
 - The encoding (levels of words, fill-ins for missing cells) is learned from the whole table; it never looks at the
   target's values.

@@ -12,7 +12,7 @@ from errorband.likelihoods import Gaussian
 from errorband.reporting import report
 from errorband.reporting.parts.comparison import Scores, paired
 from errorband.reporting.parts.coverage import CoverageAt, coverage_range
-from errorband.reporting.parts.rows import MAX_POINTS
+from errorband.reporting.parts.data import MAX_POINTS
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import verdict
 from errorband.reporting.regression.baselines import baseline_scores

@@ -151,7 +151,7 @@ def cross_validate_classes(
 def _over_folds(
     methods: dict[str, Any], X: Any, y: np.ndarray, splits: list[Any], report: Callable[[str, int], None]
 ) -> Iterator[tuple[str, list[Any], float, str]]:
-    """What each method predicts for each fold, the time it took, and why it failed if it did."""
+    """Yield for each method its name, its predictions of each fold, its seconds, and the reason if it failed."""
     values = X.iloc if hasattr(X, "iloc") else X
     for method, predict in methods.items():
         began, found, failure = time.perf_counter(), [], ""

@@ -47,19 +47,19 @@ class FittedModels:
 
 
 def read_data(data: str, id_column: str | None) -> pd.DataFrame:
-    """The table, with the cells of the id column as they stand."""
+    """Read the table; cells of the id column stay text."""
     return read_table(data, text_columns=[] if id_column is None else [id_column])
 
 
 def class_names(model: Any, encoder: TableEncoder) -> list[str] | None:
-    """What the classes of a fitted classifier are called in the table; None for a regression."""
+    """Return the names that the table gives to the classes of a fitted classifier; None for a regression."""
     if encoder.task != "classification":
         return None
     return [str(label) for label in encoder.decode_labels(np.asarray(model.classes_))]
 
 
 def split(encoded: Encoded, encoder: TableEncoder, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the rows to learn from and of the held-out ones."""
+    """Return the positions of the rows to learn from and of those to hold out."""
     from sklearn.model_selection import train_test_split
 
     n, y = len(encoded.X), encoded.y
@@ -155,7 +155,7 @@ def _for_the_user(category: type[Warning]) -> bool:
 
 
 def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
-    """What the model file remembers about the fit."""
+    """Return the facts about the fit that the model file keeps, as JSON values."""
     kept = fitted.final.approximation_
     inducing = getattr(kept, "inducing_inputs", None)
     return {

@@ -1,4 +1,4 @@
-"""What a fit works with: the approximation, and the rows, from their number, the time and the options alone.
+"""Choice of the approximation and of the rows for a fit, from the number of rows, the time budget and the options.
 
 Nothing here depends on how fast the machine is, so that a seed gives the same model on every one.
 """
@@ -24,7 +24,7 @@ LEAST_INDUCING, MOST_INDUCING = 10, 200
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What was asked for."""
+    """The options of ``errorband fit``."""
 
     kernel: Any = None
     kernel_name: str = "se"
@@ -39,7 +39,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How to do it.
+    """The approximation and the rows of a fit.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def plan(y: np.ndarray, train: np.ndarray, encoder: TableEncoder, settings: Sett
 
 
 def automatic(n: int, encoder: TableEncoder, seconds: float) -> tuple[Any, str]:
-    """What --model auto stands for with n rows, as the estimators take it, and why if they do not say it themselves."""
+    """Return the approximation that --model auto means for n rows, and the reason if it is not the estimators' own."""
     limit = exact_rows(encoder)
     if n <= limit:
         return "auto", ""
@@ -111,7 +111,7 @@ def automatic(n: int, encoder: TableEncoder, seconds: float) -> tuple[Any, str]:
 
 
 def rows_to_search(encoder: TableEncoder, seconds: float) -> int:
-    """On how many rows hyperparameters can be searched without approximation in this time."""
+    """Return how many rows a search without approximation can use in this time."""
     return min(rows_for(seconds / effort(encoder)), exact_rows(encoder))
 
 
@@ -147,7 +147,7 @@ def inducing_for(n: int, seconds: float, encoder: TableEncoder) -> int:
 
 
 def effort(encoder: TableEncoder) -> float:
-    """How many times the work of a regression with as many rows: sweeps over the rows, and more with every class.
+    """Return the cost of a search relative to a regression with as many rows; it grows with the number of classes.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def exact_rows(encoder: TableEncoder) -> int:
 
 
 def approximation_named(name: str, inducing: str | None = None) -> Any:
-    """What the estimators take as ``approximation``, from what was given on the command line."""
+    """Return the ``approximation`` argument of the estimators for the values of --model and --inducing."""
     known = {key.lower(): cls for key, cls in APPROXIMATIONS.items()}
     if name.lower() in ("auto", "exact"):
         if inducing is not None:
@@ -192,7 +192,7 @@ def approximation_named(name: str, inducing: str | None = None) -> Any:
 
 
 def subset(rows: np.ndarray, most: int, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
-    """At most so many rows, drawn at random, with at least one of each label if there is room."""
+    """Draw at most ``most`` of the rows at random, with at least one of each label if there is room."""
     if len(rows) <= most:
         return rows
     order = rng.permutation(rows)

@@ -1,4 +1,4 @@
-"""What the commands print: results on standard output, remarks and progress on standard error."""
+"""Printing of the commands: results on standard output, remarks and progress on standard error."""
 
 import contextlib
 import sys

@@ -12,7 +12,7 @@ from errorband.reporting.classification.baselines import FREQUENCIES, class_base
 from errorband.reporting.classification.scores import class_score
 from errorband.reporting.parts.comparison import Comparison, Scores, paired
 from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
-from errorband.reporting.parts.rows import check_rows, training
+from errorband.reporting.parts.data import check_rows, training
 from errorband.reporting.text import count, listing, percent
 
 
@@ -107,14 +107,12 @@ def class_verdict(scores: Sequence[Scores], comparisons: Sequence[Comparison], t
         first += f", where the most frequent class would get {percent(1 - trivial['error_rate'])}"
     rivals = [c for c in comparisons if c.baseline != FREQUENCIES]
     phrases = {
-        "better": "its probabilities are sharper than those of {}",
-        "even": "they are about as sharp as those of {} (the difference could be chance)",
-        "worse": "they are less sharp than those of {}",
+        "better": "sharper than those of {}",
+        "even": "about as sharp as those of {} (the difference could be chance)",
+        "worse": "less sharp than those of {}",
     }
     named = {v: [c.baseline.lower() for c in rivals if c.verdict == v] for v in phrases}
     parts = [phrases[v].format(listing(names)) for v, names in named.items() if names]
-    if parts:
-        parts[0] = parts[0].replace("they are", "its probabilities are")
-    second = listing(parts) if parts else ""
+    second = f"its probabilities are {listing(parts)}" if parts else ""
     third = "these rows are too few to judge it closely" if n_test < FEW_ROWS else ""
     return [f"{s[0].upper()}{s[1:]}." for s in (first, second, third) if s]

@@ -15,10 +15,7 @@ from errorband.reporting.classification.assessment import (
 )
 from errorband.reporting.classification.content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise
 from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
-from errorband.reporting.parts.findings import Finding, Level, data_findings, fit_findings, warnings_first
-from errorband.reporting.parts.hyperparameters import hyperparameters
-from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
-from errorband.reporting.parts.rows import (
+from errorband.reporting.parts.data import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
@@ -31,6 +28,9 @@ from errorband.reporting.parts.rows import (
     subset,
     training,
 )
+from errorband.reporting.parts.findings import Finding, Level, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.hyperparameters import hyperparameters
+from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.text import count, percent
 

@@ -33,7 +33,7 @@ def label(name: str, most: int = 28) -> str:
 
 
 def layout(x: str, y: str, **more: Any) -> dict[str, Any]:
-    """What all plots share; ``x`` and ``y`` are axis titles, already escaped. ``more`` is merged in."""
+    """Return the layout all plots share, with these axis titles (already escaped); ``more`` is merged in."""
     base: dict[str, Any] = {
         "margin": {"l": 60, "r": 14, "t": 14, "b": 48},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -64,7 +64,7 @@ def _axis(title: str) -> dict[str, Any]:
 
 
 def hover(*lines: str) -> str:
-    """What the label at the pointer says, without the name of the trace beside it."""
+    """Return the hover text of a trace: these lines, without the name of the trace."""
     return "<br>".join(lines) + "<extra></extra>"
 
 

@@ -1,4 +1,4 @@
-"""What a reader should know before trusting a model: findings about the fit and about the data."""
+"""Warnings and notes for the reader of a report: findings about the fit and about the data."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -27,12 +27,12 @@ class Finding:
 
 
 def warnings_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """In the order to be read."""
+    """Return the findings with warnings before notes."""
     return tuple(sorted(findings, key=lambda f: f.level != "warning"))
 
 
 def fit_findings(model: Any, rows: list[Hyperparameter], X: np.ndarray, y: np.ndarray) -> list[Finding]:
-    """What the fit itself tells."""
+    """Return findings about the search, jitter, noise, bounds and length-scales."""
     found: list[Finding] = []
     searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
     result = next((r for r in searches if r is not None and not r.converged), searches[0])

@@ -79,14 +79,14 @@ def _best(metric: Metric, values: list[float]) -> int | None:
 
 
 def difference(k: Comparison, figure: str, better: str, worse: str) -> str:
-    """How a baseline's figure compares, and what that says of the model."""
+    """Return a sentence that compares the metric called ``figure`` of a baseline with that of the model."""
     say = {"better": better, "worse": worse, "even": "these rows cannot tell the two apart"}[k.verdict]
     size = f"{number(abs(k.difference))} ± {number(k.standard_error, 2)}"
     return f"Its {figure} is {size} {'above' if k.difference >= 0 else 'below'} the model's: {say}."
 
 
 def search_section(c: Any) -> Section | None:
-    """How the search for hyperparameters went."""
+    """Return the section about the search for hyperparameters; None if there was none to show."""
     s = c.summary
     if s.converged is None or len(s.trace) < 2:
         return None
@@ -118,5 +118,5 @@ def hyperparameters_section(c: Any) -> Section:
 
 
 def drawn(shown: int, total: int, which: str) -> str:
-    """Say so when not all rows are drawn."""
+    """Return a sentence that says how many rows are drawn; empty if all are."""
     return f"Drawn: {shown:,} of {total:,} {which} rows, chosen at random. " if shown < total else ""

@@ -1,4 +1,4 @@
-"""What was fitted, to what, and how the search went."""
+"""Summary of a report: the model, its data and its search."""
 
 import dataclasses
 import platform
@@ -13,7 +13,7 @@ from errorband.training import FitResult
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What was fitted, to what, and how that went. ``converged`` is None if nothing was searched."""
+    """The model, its data and its search. ``converged`` is None if nothing was searched."""
 
     estimator: str
     parts: dict[str, str]
@@ -32,7 +32,7 @@ class Summary:
 
 
 def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str = "") -> Summary:
-    """Return what was fitted, to what, and how that went; ``automatic`` as in :func:`describe`."""
+    """Return the summary of a fitted model; ``automatic`` as in :func:`describe`."""
     import jax
 
     from errorband import __version__
@@ -60,7 +60,7 @@ def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str =
 
 
 def search_of(model: Any) -> FitResult | None:
-    """How the search went; of several models, one for each class, their searches as one."""
+    """Return the search of a model; those of a one-vs-rest classifier are added up."""
     result = model.fit_result_
     if not isinstance(result, list):
         return result

@@ -10,7 +10,7 @@ from errorband import effects, metrics
 from errorband.predictive import Predictive
 from errorband.reporting.parts.comparison import Comparison, Scores, paired
 from errorband.reporting.parts.coverage import FEW_ROWS, RIGHT, TOO_NARROW, TOO_WIDE, CoverageAt, coverage_range
-from errorband.reporting.parts.rows import check_rows, training
+from errorband.reporting.parts.data import check_rows, training
 from errorband.reporting.regression.baselines import baseline_scores
 from errorband.reporting.regression.scores import score
 from errorband.reporting.text import count, listing, percent

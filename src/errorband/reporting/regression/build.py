@@ -9,10 +9,7 @@ from errorband import effects
 from errorband.effects import quiet
 from errorband.predictive import Predictive
 from errorband.reporting.parts.coverage import FEW_ROWS, RIGHT, TOO_NARROW, TOO_WIDE, CoverageAt
-from errorband.reporting.parts.findings import Finding, data_findings, fit_findings, warnings_first
-from errorband.reporting.parts.hyperparameters import hyperparameters
-from errorband.reporting.parts.inducing.content import inducing
-from errorband.reporting.parts.rows import (
+from errorband.reporting.parts.data import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
@@ -25,6 +22,9 @@ from errorband.reporting.parts.rows import (
     subset,
     training,
 )
+from errorband.reporting.parts.findings import Finding, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.hyperparameters import hyperparameters
+from errorband.reporting.parts.inducing.content import inducing
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import LEVELS, RegressionAssessment, as_numbers, assess_regression
 from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise

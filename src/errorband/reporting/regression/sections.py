@@ -4,9 +4,9 @@ from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts import figures as parts_figures
 from errorband.reporting.parts.comparison import Comparison
+from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.hyperparameters import LATENT
 from errorband.reporting.parts.inducing.sections import inducing_section
-from errorband.reporting.parts.rows import LEAST_RELEVANCE
 from errorband.reporting.parts.sections import (
     difference,
     drawn,

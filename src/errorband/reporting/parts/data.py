@@ -31,7 +31,7 @@ def check_rows(X: np.ndarray, y: np.ndarray, which: str) -> None:
 
 
 def ranked_inputs(model: Any, X: np.ndarray, random_state: Any) -> tuple[np.ndarray, tuple[int, ...], list[int]]:
-    """Relevance of the inputs, their positions with the most relevant first, and those of them worth a plot."""
+    """Return the relevance of each input, their positions sorted by it, and the positions of those worth a plot."""
     importance = effects.relevance(model, X, random_state=random_state)
     order = tuple(int(j) for j in np.argsort(-importance, kind="stable"))
     useful = [j for j in order if importance[j] >= LEAST_RELEVANCE * max(importance.max(), 1e-300)]
@@ -53,7 +53,7 @@ def leave_one_out(model: Any) -> Any:
 
 
 def row_names(X: Any, n: int) -> list[str]:
-    """What the rows are called: by the index of a table, or by their position."""
+    """Return the names of n rows: the index of a table, or their positions."""
     labels = getattr(X, "index", None)
     return [str(i) for i in (labels if labels is not None and len(labels) == n else range(n))]
 
@@ -64,6 +64,6 @@ def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def has_labels(model: Any) -> bool:
-    """Whether an input is a name in numbers, as of a node, with nothing in between."""
+    """Whether some input holds numbered labels, such as nodes of a graph, so that values in between mean nothing."""
     latents = model.members_[0].latents_.values()
     return bool(np.any([latent.kernel.raw_columns(model.n_features_in_) for latent in latents]))

@@ -9,16 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dense_reference as dense
-from errorband import GPRegressor
-from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Gaussian
 from errorband.means import MEANS, Constant, Linear, Mean, Zero, as_mean
 from errorband.numerics import double_precision
 from errorband.parameters import plain
+from sparse_reference import KERNEL, fixed
+from sparse_reference import NOISE as VARIANCE
 
 DATA_X, DATA_Y, X_NEW = dense.formula_data()
 X, Y = DATA_X[:20], DATA_Y[:20] + 3.0 - 2.0 * DATA_X[:20, 1]
-KERNEL, NOISE = SquaredExponential([0.8, 1.3], 1.44), np.full(20, 0.0625)
+NOISE = np.full(20, VARIANCE)
 
 
 class Case(NamedTuple):
@@ -38,7 +37,7 @@ every_mean = pytest.mark.parametrize("name", CASES)
 
 
 def model(mean):
-    return GPRegressor(KERNEL, mean=mean, likelihood=Gaussian(0.0625), optimizer=None, normalize=False)
+    return fixed("exact", mean=mean)
 
 
 def coefficients(name):

@@ -12,14 +12,13 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 import errorband
-from errorband import GPRegressor, means
+from errorband import means
 from errorband.approximations import FITC, PIC, Exact, Nystrom
 from errorband.inference import EP, Laplace
-from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.posterior import POSTERIORS
+from sparse_reference import fixed
 
-KERNEL = SquaredExponential([0.8, 1.3], 1.44)
 DATA_X, DATA_Y, _ = dense.formula_data()
 X, Y, X_NEW = DATA_X[:16], DATA_Y[:16], 1.5 * DATA_X  # 60 rows, some outside the data
 Z, CENTRES = X[::4] + 0.05, np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
@@ -48,8 +47,8 @@ one_latent = pytest.mark.parametrize("case", [case for case in CASES if "three" 
 def fitted(case):
     approximation, likelihood, rule, options = CASES[case]
     y = {"Bernoulli": np.where(Y > 0.1, 1.0, -1.0), "Softmax": np.digitize(Y, [-0.3, 0.4]).astype(float)}
-    settings = {"approximation": approximation, "inference": rule, "optimizer": None, "normalize": False, **options}
-    return GPRegressor(KERNEL, likelihood=likelihood, **settings).fit(X, y.get(type(likelihood).__name__, Y))
+    model = fixed(approximation, likelihood=likelihood, inference=rule, **options)
+    return model.fit(X, y.get(type(likelihood).__name__, Y))
 
 
 def test_every_registered_posterior_has_a_case():
@@ -124,7 +123,6 @@ def test_several_latents_have_no_joint_covariance(case):
 def test_no_variance_is_negative_where_all_is_known():
     """Hardly any noise: at the data the variance is rounding, and none of it below zero."""
     for approximation in (Exact(), FITC(inducing_inputs=X), PIC(inducing_inputs=Z, centres=CENTRES)):
-        settings = {"approximation": approximation, "optimizer": None, "normalize": False}
-        known = GPRegressor(SquaredExponential([0.8, 1.3], 1.44), likelihood=Gaussian(1e-9), **settings).fit(X, Y)
+        known = fixed(approximation, likelihood=Gaussian(1e-9)).fit(X, Y)
         variance = known.posterior_.marginals(X)[1][:, 0, 0]
         assert np.all((variance >= 0) & (variance < 1e-4))

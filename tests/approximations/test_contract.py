@@ -36,11 +36,11 @@ from errorband.approximations import (
 )
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Linear, Matern
-from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian, Softmax
-from sparse_reference import q_matrix
+from errorband.likelihoods import Bernoulli, HeteroscedasticGaussian, Softmax
+from sparse_reference import NOISE, fixed, q_matrix
 
 # One kernel, one mean, one number of rows and of inducing inputs, so that compiled code is shared.
-KERNEL, NOISE = Matern([0.8, 1.3], 1.44, nu=1.5), 0.0625
+KERNEL = Matern([0.8, 1.3], 1.44, nu=1.5)
 VARYING = Matern(0.9, 1.2, nu=2.5) + Linear(0.4, active_dims=[0])  # k(x, x) is not constant
 MEAN = means.Linear([0.2, -0.3, 0.4])
 N = 20  # padded to 24
@@ -199,10 +199,7 @@ def test_every_registered_approximation_has_a_case():
 
 # -------------------------------------------------------------------------------------------------- Gaussian noise
 def model(approximation, likelihood=None, inference="auto", kernel=KERNEL, mean=MEAN):
-    """It keeps the values it is given."""
-    likelihood = Gaussian(NOISE) if likelihood is None else likelihood
-    settings = {"approximation": approximation, "inference": inference, "optimizer": None, "normalize": False}
-    return GPRegressor(kernel, likelihood=likelihood, mean=mean, random_state=0, **settings)
+    return fixed(approximation, kernel, likelihood, inference=inference, mean=mean, random_state=0)
 
 
 def prior_mean(A):

@@ -58,8 +58,10 @@ def each(three):
 
 
 # ------------------------------------------------------------------------------------------------------- references
-@pytest.mark.parametrize("link", ["probit", "logit"])
-@pytest.mark.parametrize(("name", "rule", "tolerance"), [("laplace", Laplace(), 1e-6), ("EP", EP(), 1e-3)])
+# The other pairs of link and rule: tests/inference/test_rules.py.
+@pytest.mark.parametrize(
+    ("link", "name", "rule", "tolerance"), [("logit", "laplace", Laplace(), 1e-6), ("probit", "EP", EP(), 1e-3)]
+)
 def test_evidence_and_predictions_agree_with_gpml(link, name, rule, tolerance, data):
     X, y, X_test = data
     expected = GPML[f"formula {link} {name}"]

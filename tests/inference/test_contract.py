@@ -12,10 +12,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dense_reference as dense
-from errorband import GPClassifier, GPRegressor, means
+from errorband import GPClassifier, means
 from errorband.approximations import FITC, PIC, PITC, VFE, Exact, Nystrom, PowerEP
 from errorband.inference import EP, INFERENCES, KL, Laplace
-from errorband.kernels import Matern, SquaredExponential
+from errorband.kernels import Matern
 from errorband.likelihoods import (
     Bernoulli,
     DoubleExponential,
@@ -25,8 +25,9 @@ from errorband.likelihoods import (
     Softmax,
     StudentT,
 )
+from sparse_reference import KERNEL, fixed
 
-KERNEL, ROUGH = SquaredExponential([0.8, 1.3], 1.44), Matern([0.8, 1.3], 1.44, nu=1.5)
+ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
 DATA_X, DATA_Y, X_NEW = dense.formula_data()
 X, Y = DATA_X[:16], DATA_Y[:16]
 Z = X[::4] + 0.05
@@ -56,9 +57,7 @@ STRUCTURES = {
 
 
 def model(likelihood, approximation="exact", inference="auto", kernel=KERNEL, **options):
-    """It keeps the values it is given."""
-    settings = {"approximation": approximation, "inference": inference, "optimizer": None, "normalize": False}
-    return GPRegressor(kernel, likelihood=likelihood, **settings, **options)
+    return fixed(approximation, kernel, likelihood, inference=inference, **options)
 
 
 def targets(likelihood, y=Y):

@@ -8,6 +8,7 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from errorband import linalg
+from errorband.rows import THREADS
 
 
 @pytest.mark.parametrize("n", [1, 7, 500])
@@ -37,7 +38,7 @@ def test_parallel_work_comes_back_in_order_and_a_few_at_a_time():
         return i * i
 
     with threadpool_limits(2, "blas"):
-        results = linalg.in_parallel(work, range(100))
+        results = THREADS.map(work, range(100))
         assert [next(results) for _ in range(3)] == [0, 1, 4]
         assert max(begun) < 10
         assert list(results) == [i * i for i in range(3, 100)]
@@ -51,7 +52,7 @@ def test_parallel_work_has_one_blas_thread_each_and_two_workers():
         return max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
 
     with threadpool_limits(2, "blas"):
-        assert list(linalg.in_parallel(work, range(4))) == [1, 1, 1, 1]
+        assert list(THREADS.map(work, range(4))) == [1, 1, 1, 1]
         after = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
         assert set(after) == {2}
 
@@ -64,13 +65,13 @@ def test_an_error_in_parallel_work_is_raised_and_the_threads_are_given_back():
 
     with threadpool_limits(2, "blas"):
         with pytest.raises(linalg.NotPositiveDefinite, match="row 3"):
-            list(linalg.in_parallel(work, range(10)))
+            list(THREADS.map(work, range(10)))
         assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}
 
 
 def test_one_thread_needs_no_pool():
     with threadpool_limits(1, "blas"):
-        threads = list(linalg.in_parallel(lambda _: threading.current_thread(), range(3)))
+        threads = list(THREADS.map(lambda _: threading.current_thread(), range(3)))
     assert threads == 3 * [threading.current_thread()]
 
 
@@ -79,7 +80,7 @@ def test_a_single_item_keeps_all_threads():
         return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
     with threadpool_limits(2, "blas"):
-        assert list(linalg.in_parallel(work, [0])) == [{2}]
+        assert list(THREADS.map(work, [0])) == [{2}]
 
 
 @pytest.mark.parametrize("solve", [linalg.inverse_from_cholesky, lambda L: linalg.solve_lower(L, np.ones(3))])

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from jax.experimental.compilation_cache import compilation_cache
 
 from errorband import numerics
-from errorband.numerics import cache_directory, double_precision, in_double_precision, pad_rows, padded_size
+from errorband.numerics import cache_directory, double_precision, in_double_precision
+from errorband.rows import pad_rows, padded_size
 
 
 def _dtype():

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from errorband.estimators.active import take_turns
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.base import clone
@@ -13,17 +12,44 @@ import dense_reference as dense
 import errorband
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM
-from errorband.inference import EP, TrainingData
+from errorband.data import TrainingData
+from errorband.inference import EP
 from errorband.inference.ep import tilted_derivatives
 from errorband.kernels import Matern, SquaredExponential
+from errorband.latents import Latent
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.means import Zero
 from errorband.model import Model
 from errorband.structures import Dense, Sites
-from errorband.training import FitResult
+from errorband.training import FitResult, Problem, Settings, Stop, Trained, turns
 from errorband.training.informative import informative_rows
+from errorband.training.strategy import Maximise
 
 KERNEL = SquaredExponential([0.8, 1.3], 1.44)
+
+
+def exact_model(kernel, likelihood, approximation=None):
+    mean = Zero().initialised(np.zeros((1, 2)), np.zeros(1))
+    return Model((Latent(kernel, mean),), likelihood, IVM() if approximation is None else approximation)
+
+
+class Search:
+    """A trainer that goes where a function of the objective says."""
+
+    seconds = np.inf
+
+    def __init__(self, function):
+        self.function = function
+
+    def within(self, seconds):
+        return self
+
+    def train(self, objective, theta0, **options):
+        return Trained(FitResult(0.0, self.function(objective), 0.0, 1, 1, Stop.CONVERGED, None, 0.0, (), ()), None)
+
+
+def take_turns(model, rule, data, search):
+    return turns.TakeTurns(Maximise()).run(Problem(model, rule, data), Settings(Search(search), random_state=0))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +87,7 @@ def test_two_classes_against_a_dense_reference(n_rows, data):
     X, y, _ = data
     labels, rough = np.where(y > 0.1, 1.0, -1.0), Matern([0.8, 1.3], 1.44, nu=1.5)
     order, shift, precision = probit_filtered(rough(X), labels, n_rows)
-    found, sites = informative_rows(Model(rough, Bernoulli(), Zero(), IVM()), TrainingData(X, labels), n_rows)
+    found, sites = informative_rows(exact_model(rough, Bernoulli()), TrainingData(X, labels), n_rows)
     assert found.tolist() == order.tolist()
     assert_allclose(sites.shift[:, 0], shift, rtol=1e-7)
     assert_allclose(sites.precision[:, 0, 0], precision, rtol=1e-7)
@@ -71,7 +97,7 @@ def test_three_classes_against_conditioning_afresh(data, x64):
     X, y, _ = data
     X, labels, likelihood = X[:8], np.digitize(y[:8], [-0.3, 0.4]).astype(float), Softmax(3)
     structure = Dense(jnp.stack([KERNEL(X)] * 3))
-    found, sites = informative_rows(Model(KERNEL, likelihood, Zero(), IVM()), TrainingData(X, labels), 4)
+    found, sites = informative_rows(exact_model(KERNEL, likelihood), TrainingData(X, labels), 4)
     log_tilted = EP().log_tilted(likelihood, None, TrainingData(X, labels))
 
     @jax.jit
@@ -96,7 +122,7 @@ def test_three_classes_against_conditioning_afresh(data, x64):
 
 def test_with_gaussian_noise_the_sites_are_the_likelihood_and_the_score_is_the_variance(data):
     X, y, X_test = data
-    order, sites = informative_rows(Model(KERNEL, Gaussian(0.0625), Zero(), IVM()), TrainingData(X, y), 30)
+    order, sites = informative_rows(exact_model(KERNEL, Gaussian(0.0625)), TrainingData(X, y), 30)
     assert_allclose(sites.precision[:, 0, 0], 16.0, rtol=1e-9)
     assert_allclose(sites.shift[:, 0], 16.0 * y[order], rtol=1e-7, atol=1e-9)
     left = KERNEL.diag(X)
@@ -106,14 +132,14 @@ def test_with_gaussian_noise_the_sites_are_the_likelihood_and_the_score_is_the_v
         left = KERNEL.diag(X) - np.sum(K * np.linalg.solve(K[order[: i + 1]] + 0.0625 * np.eye(i + 1), K.T).T, axis=1)
     given = {"likelihood": Gaussian(0.0625), "optimizer": None, "normalize": False}
     searches = []
-    everything = Model(KERNEL, Gaussian(0.0625), Zero().initialised(X, y), IVM(99))
+    everything = exact_model(KERNEL, Gaussian(0.0625), IVM(99))
 
-    def search(objective, first):
-        searches.append(first)
-        return FitResult(0.0, objective.theta0, 0.0, 1, 1, True, "", 0.0, (), ())
+    def search(objective):
+        searches.append(len(objective.data.y))
+        return objective.theta0
 
-    assert take_turns(everything, EP(), TrainingData(X, y), search, np.random.RandomState(0)).rows.size == 30
-    assert searches == [True]  # all rows are kept: there is nothing to take turns for
+    assert take_turns(everything, EP(), TrainingData(X, y), search).active_rows.size == 30
+    assert searches == [30]  # all rows are kept: there is nothing to take turns for
     exact, all_rows = (GPRegressor(KERNEL, approximation=a, **given).fit(X, y) for a in ("exact", IVM(99)))
     assert all_rows.active_rows_.tolist() == list(range(30))
     assert_allclose(all_rows.log_evidence_, exact.log_evidence_, rtol=1e-12)
@@ -165,24 +191,25 @@ def test_a_choice_at_poor_values_is_no_trap():
 
 def test_the_turn_counts_that_accounts_best_for_all_rows(data):
     X, y, _ = data
-    targets, rng = TrainingData(X, np.where(y > 0.1, 1.0, -1.0)), np.random.RandomState(0)
-    mean, found = Zero().initialised(X, y), []
-    model = Model(KERNEL, Bernoulli(bias=0.0), mean, IVM(10, rounds=9))
+    targets = TrainingData(X, np.where(y > 0.1, 1.0, -1.0))
+    found = []
+    model = exact_model(KERNEL, Bernoulli(bias=0.0), IVM(10, rounds=9))
 
-    def search(objective, first):
+    def search(objective):
         """A search that finds good values at first, and then that all is noise."""
-        found.append(first)
-        theta = objective.theta0 - (0.0 if first else 20.0) * np.array([0.0, 0.0, 1.0, 0.0])  # log variance
-        return FitResult(0.0, theta, 0.0, 1, 1, True, "", 0.0, (), ())
+        found.append(len(objective.data.y))
+        return objective.theta0 - (0.0 if len(found) == 1 else 20.0) * np.array([0.0, 0.0, 1.0, 0.0])  # log variance
 
-    best = take_turns(model, EP(), targets, search, rng)
-    assert found == [True, False, False]  # the second round did not help
+    best = take_turns(model, EP(), targets, search)
+    assert found == [10, 10, 10]  # the second round did not help
     assert_allclose(best.theta, best.objective.theta0)
+    rows = best.active_rows
     fitted = GPClassifier(KERNEL, likelihood=Bernoulli(), normalize=False, optimizer=None)
-    fitted.fit(X[best.rows], targets.y[best.rows])
+    fitted.fit(X[rows], targets.y[rows])
     p = fitted.predict_proba(X)[:, 1]
     log_p = np.log(np.where(targets.y > 0, p, 1 - p))
-    assert_allclose(best.score, fitted.log_evidence_ + np.delete(log_p, best.rows).sum(), rtol=1e-6)
+    score = fitted.log_evidence_ + np.delete(log_p, rows).sum()
+    assert_allclose(turns._score(best, rows, targets), score, rtol=1e-6)
 
 
 def test_mistakes_are_explained():

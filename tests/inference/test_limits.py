@@ -82,10 +82,11 @@ def test_ep_of_four_classes(data):
     labels = np.digitize(y, [-0.6, 0.0, 0.6]).astype(float)
     few = fixed(Softmax(4), EP(tolerance=1e-8))
     objective = few.objective(X[:4], labels[:4])
-    _, prior = objective.at(objective.theta0)
+    found = objective.evaluate(objective.theta0)
+    sites = found.warm.state
     with double_precision():
-        found = objective.inference.evaluate(prior, objective.data, objective.basis)
-        K, sites = np.asarray(prior.structure.dense())[:16, :16], found.state
+        prior = objective.model_at(objective.theta0).prior(objective.data.X)
+        K = np.asarray(prior.structure.dense())
         site_precision = np.zeros((16, 16))
         for n in range(4):
             site_precision[4 * n : 4 * n + 4, 4 * n : 4 * n + 4] = sites.precision[n]
@@ -99,7 +100,7 @@ def test_ep_of_four_classes(data):
 
     truth, error = sampled_evidence(K, mean, cov, log_likelihood)
     assert error < 0.005
-    assert_allclose(found.log_evidence, truth, atol=0.02)
+    assert_allclose(found.value, truth, atol=0.02)
     ep, laplace = (
         GPClassifier(KERNEL, inference=rule, optimizer=None, normalize=False).fit(X[:40], labels[:40])
         for rule in (EP(), Laplace())

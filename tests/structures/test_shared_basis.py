@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errorband.structures import LowRank, SimplexSites, Sites, rows
+from errorband import rows
+from errorband.structures import LowRank, SimplexSites, Sites
 
 L, N, M = 3, 11, 4
 
@@ -90,16 +91,16 @@ def test_where_pieces_of_rows_end_does_not_matter(sharing, monkeypatch):
     diag, basis, *rest = draw("general")
     structure = LowRank(diag, basis, shared_by=L) if sharing else LowRank(each(diag), each(basis))
     whole = everything(structure, *rest)
-    monkeypatch.setattr(rows, "LEAST", 4)
-    monkeypatch.setattr(rows, "NUMBERS", 1)
+    monkeypatch.setattr(rows, "TRACED_ROWS", 4)
+    monkeypatch.setattr(rows, "TRACED_ENTRIES", 1)
     afresh = jax.jit(lambda *args: all_of_it(*args))  # what was compiled has no pieces
     close(afresh(structure, *rest), whole)
 
 
 @pytest.mark.parametrize("kind", ["general", "simplex"])
 def test_adjoint_in_pieces_is_the_gradient_of_the_dense_formula(kind, monkeypatch):
-    monkeypatch.setattr(rows, "LEAST", 4)
-    monkeypatch.setattr(rows, "NUMBERS", 1)
+    monkeypatch.setattr(rows, "TRACED_ROWS", 4)
+    monkeypatch.setattr(rows, "TRACED_ENTRIES", 1)
     diag, basis, sites, *_ = draw(kind)
     structure = LowRank(diag, basis, shared_by=L)
 
@@ -126,7 +127,7 @@ def test_memory_does_not_grow_with_the_number_of_latents():
         return c.weights, c.marginals(), c.adjoint(), c.state(), c.predictor()
 
     sizes = [int(np.prod(v.aval.shape)) for v in made_in(jax.make_jaxpr(run)(*arrays).jaxpr)]
-    assert max(sizes) <= max(n * m, (latents * m) ** 2, rows.NUMBERS)
+    assert max(sizes) <= max(n * m, (latents * m) ** 2, rows.TRACED_ENTRIES)
 
 
 def made_in(jaxpr):

@@ -1,0 +1,214 @@
+"""Every registered kind of features keeps the contract, seen through plain NumPy.
+
+A newcomer adds an entry to :data:`CASES`: features with all values given, the kernel that goes with them, and its three
+covariances in NumPy. What an approximation makes of them is in ``tests/approximations/test_contract.py``.
+"""
+
+import functools
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+import dense_reference as dense
+import errorband
+from errorband import GPRegressor
+from errorband.approximations import DTC, FITC, VFE, PowerEP, SoR
+from errorband.features import FEATURES, Features, Points
+from errorband.inference import EP
+from errorband.kernels import Linear, Matern, SquaredExponential
+from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
+from errorband.linalg import INDUCING_JITTER
+from errorband.numerics import double_precision
+
+NOISE = 0.0625
+DATA_X, DATA_Y, X_NEW = dense.formula_data()
+X, Y = DATA_X[:20], DATA_Y[:20]  # padded to 24
+Z = X[::4] + 0.05
+KNOWN = 0.1 * np.abs(np.sin(np.arange(20.0)))
+SMOOTH = SquaredExponential([0.8, 1.3], 1.44)
+
+
+class Case(NamedTuple):
+    """Features, a kernel for them, and K_uu (None: identity), K_fu and k_ff in NumPy."""
+
+    features: Features
+    kernel: Any
+    K_uu: Callable[[], np.ndarray] | None
+    K_fu: Callable[[np.ndarray], np.ndarray]
+    fresh: Callable[[], Features]  # without values
+    refused: Any = None  # a kernel without a closed form
+
+    def Q(self, A, B):
+        if self.K_uu is None:
+            return self.K_fu(A) @ self.K_fu(B).T
+        K_uu = self.K_uu()
+        K_uu = K_uu + INDUCING_JITTER * np.mean(np.diag(K_uu)) * np.eye(len(K_uu))
+        return self.K_fu(A) @ np.linalg.solve(K_uu, self.K_fu(B).T)
+
+    def k_ff(self, A):
+        return np.sum(self.K_fu(A) ** 2, axis=1) if self.K_uu is None else self.kernel.diag(A)
+
+    def approximations(self):
+        """What the features can be used with, and the share of K − Q that is kept on the diagonal."""
+        if self.K_uu is None:
+            return {"weight space": (self.features, 0.0)}
+        return {
+            "SoR": (SoR(features=self.features), 0.0),
+            "FITC": (FITC(features=self.features), 1.0),
+        }
+
+
+ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
+CASES: dict[str, Case] = {
+    "Points": Case(Points(Z), ROUGH, lambda: ROUGH(Z), lambda A: ROUGH(A, Z), Points),
+}
+every_case = pytest.mark.parametrize("name", CASES)
+pairs = pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, case in CASES.items() for kind in case.approximations()]
+)
+
+
+@functools.cache
+def fitted(name, kind, likelihood="gaussian"):
+    case = CASES[name]
+    approximation, _ = case.approximations()[kind]
+    settings = {"approximation": approximation, "optimizer": None, "normalize": False}
+    if likelihood == "gaussian":
+        return GPRegressor(case.kernel, likelihood=Gaussian(NOISE), **settings).fit(X, Y, KNOWN)
+    if likelihood == "sites":
+        rule = EP(tolerance=1e-10)
+        return GPRegressor(case.kernel, likelihood=Gaussian(NOISE), inference=rule, **settings).fit(X, Y)
+    return GPRegressor(case.kernel, likelihood=Bernoulli(), **settings).fit(X, np.where(Y > 0.1, 1.0, -1.0))
+
+
+def effective(name, kind, A):
+    """Prior covariance of the function at the rows A under features and approximation."""
+    case = CASES[name]
+    Q = case.Q(A, A)
+    return Q + case.approximations()[kind][1] * np.diag(case.k_ff(A) - np.diag(Q))
+
+
+def test_every_registered_kind_has_a_case():
+    assert set(CASES) == set(FEATURES), "add the new features and their covariances in NumPy to CASES"
+    assert all(type(case.features) is FEATURES[name] for name, case in CASES.items())
+
+
+@every_case
+def test_covariances(name):
+    case = CASES[name]
+    features, kernel = case.features, case.kernel
+    with double_precision():
+        assert features.size == case.K_fu(X).shape[1]
+        assert_allclose(features.K_fu(kernel, X), case.K_fu(X), rtol=1e-9, atol=1e-12)
+        assert_allclose(features.k_ff(kernel, X), case.k_ff(X), rtol=1e-9)
+        K_uu = features.K_uu(kernel)
+        assert (K_uu is None) == (case.K_uu is None) == features.weight_space
+        if K_uu is not None:
+            assert_allclose(K_uu, case.K_uu(), rtol=1e-9, atol=1e-12)
+            left = kernel.diag(X) - np.diag(case.Q(X, X))
+            assert np.all(left > -1e-9)  # u says something about f, and never more than there is
+
+
+@pairs
+def test_gaussian_noise_is_the_dense_model(name, kind):
+    """With known noise on top of the learned one: evidence, predictions, leave-one-out."""
+    found, S = fitted(name, kind), effective(name, kind, X) + np.diag(NOISE + KNOWN)
+    assert_allclose(found.log_evidence_, multivariate_normal(cov=S).logpdf(Y), rtol=1e-8)
+    cross = CASES[name].Q(X_NEW, X)
+    mean = cross @ np.linalg.solve(S, Y)
+    assert_allclose(found.predict(X_NEW), mean, rtol=1e-6, atol=1e-8)
+    W = np.linalg.inv(S)
+    assert_allclose(found.loo().predictive.mean, Y - (W @ Y) / np.diag(W), rtol=1e-6, atol=1e-8)
+    new = CASES[name].Q(X_NEW, X_NEW) if kind != "FITC" else CASES[name].kernel(X_NEW)
+    _, cov = found.predict(X_NEW, return_cov=True, latent=True)
+    assert_allclose(cov, new - cross @ np.linalg.solve(S, cross.T), rtol=1e-6, atol=1e-7)
+
+
+@pairs
+def test_sites_give_the_closed_form(name, kind):
+    found, S = fitted(name, kind, "sites"), effective(name, kind, X) + NOISE * np.eye(20)
+    assert_allclose(found.log_evidence_, multivariate_normal(cov=S).logpdf(Y), rtol=1e-7)
+    assert_allclose(found.predict(X_NEW), CASES[name].Q(X_NEW, X) @ np.linalg.solve(S, Y), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "classes"])
+@pairs
+def test_gradients_in_every_parameter(name, kind, likelihood):
+    found = fitted(name, kind, likelihood)
+    objective = found.objective(X, Y if likelihood == "gaussian" else np.where(Y > 0.1, 1.0, -1.0))
+    _, gradient = objective.value_and_gradient(objective.theta0)
+    expected = dense.finite_differences(objective, objective.theta0, 1e-5)
+    assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * np.max(np.abs(expected)))
+
+
+@pairs
+def test_chunks_of_rows_do_not_matter(name, kind, monkeypatch):
+    found = fitted(name, kind)
+    objective = found.objective(X, Y, KNOWN)
+    value, gradient = objective.value_and_gradient(objective.theta0)
+    monkeypatch.setattr("errorband.conjugate.low_rank.chunk_rows", lambda n, M: 16)
+    monkeypatch.setattr("errorband.rows.MEMORY_BUDGET", 0)  # and V is made again in the second pass
+    again, in_chunks = objective.value_and_gradient(objective.theta0)
+    assert_allclose(again, value, rtol=1e-10)
+    assert_allclose(in_chunks, gradient, rtol=1e-8, atol=1e-9 * np.max(np.abs(gradient)))
+
+
+@every_case
+def test_files_and_pickles(name, tmp_path):
+    found = fitted(name, next(iter(CASES[name].approximations())))
+    found.save(tmp_path / "model.eb")
+    for again in (errorband.load(tmp_path / "model.eb"), pickle.loads(pickle.dumps(found))):
+        assert np.array_equal(again.predict(X_NEW, return_std=True), found.predict(X_NEW, return_std=True))
+
+
+@every_case
+def test_starting_values_come_from_the_data_and_the_seed(name):
+    case = CASES[name]
+    n = None if case.features.weight_space else 6
+    one, two, other = (case.fresh().initialised(case.kernel, X, n, None, seed) for seed in (0, 0, 1))
+    with double_precision():
+        first, second, third = (np.asarray(f.K_fu(case.kernel, X)) for f in (one, two, other))
+    assert np.array_equal(first, second)
+    assert first.shape == third.shape
+    assert np.all(np.isfinite(first))
+
+
+@every_case
+def test_a_kernel_without_a_closed_form_is_refused(name):
+    case = CASES[name]
+    if case.refused is None:
+        case.features.check(Linear(1.0))  # any kernel will do
+        return
+    approximation = case.features if case.features.weight_space else FITC(features=case.features)
+    with pytest.raises(ValueError, match=f"{name} needs .*SquaredExponential"):
+        GPRegressor(case.refused, approximation=approximation, optimizer=None).fit(X, Y)
+
+
+@every_case
+def test_two_latents_with_kernels_of_their_own(name):
+    case = CASES[name]
+    approximation = case.features if case.features.weight_space else FITC(features=case.features)
+    kernels = {"mean": case.kernel, "log_noise": type(case.kernel)(2.0, 0.3)}
+    settings = {"approximation": approximation, "optimizer": None, "normalize": False}
+    found = GPRegressor(kernels, likelihood=HeteroscedasticGaussian(NOISE), **settings).fit(X, Y)
+    mean, std = found.predict(X_NEW, return_std=True, latent="log_noise")
+    assert np.all(np.isfinite(mean))
+    assert np.all(std < np.sqrt(0.3) + 1e-9)
+    assert found.latents_["log_noise"].features.size == case.features.size
+
+
+def test_what_does_not_go_together_is_refused():
+    with pytest.raises(ValueError, match="give them to features"):
+        FITC(features=Points(Z), inducing_inputs=Z)
+    with pytest.raises(TypeError, match="errorband.features"):
+        VFE(features="points")
+    with pytest.raises(ValueError, match=r"FITC\(features=Points"):
+        GPRegressor(approximation=Points(Z)).fit(X, Y)
+    for approximation in (DTC, PowerEP):
+        with pytest.raises(ValueError, match="number of inducing inputs|shape"):
+            GPRegressor(approximation=approximation(features=Points(Z[:, :1]))).fit(X, Y)

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from errorband.numerics import double_precision, start_backend
+from errorband.precision import double_precision, start_backend
 
 MAPS = Path("/proc/self/maps")
 TOO_MANY = 20_000  # Linux allows a process 65,530 pieces of memory; each compiled function takes several

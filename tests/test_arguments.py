@@ -7,10 +7,10 @@ import pytest
 
 from errorband import LBFGS, GPRegressor
 from errorband.approximations import FITC, IVM, PITC, SubsetOfData
-from errorband.arguments import check_number, check_whole
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Polynomial, heat
 from errorband.likelihoods import Binomial, Ordinal, Softmax
+from errorband.parameters.checks import check_number, check_whole
 
 COUNTS = {
     "FITC(n_inducing": FITC,

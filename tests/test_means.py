@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 from errorband.means import MEANS, Constant, Linear, Mean, Zero, as_mean
-from errorband.numerics import double_precision
 from errorband.parameters import plain
+from errorband.precision import double_precision
 from sparse_reference import KERNEL, fixed
 from sparse_reference import NOISE as VARIANCE
 

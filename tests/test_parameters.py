@@ -10,18 +10,16 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from errorband.approximations import FITC
-from errorband.constraints import LIMIT
 from errorband.kernels import Constant, Linear, Projection, SquaredExponential
 from errorband.likelihoods import Gaussian, Ordinal
-from errorband.numerics import double_precision
 from errorband.parameters import (
     POSITIVE,
     REAL,
     GreaterThan,
     Interval,
+    Module,
     Ordered,
     Parameter,
-    Printable,
     check,
     entries,
     fill,
@@ -35,6 +33,8 @@ from errorband.parameters import (
     unpack,
     vector_names,
 )
+from errorband.parameters.constraints import LIMIT
+from errorband.precision import double_precision
 from errorband.priors import Gamma, LogNormal, Normal
 
 CONSTRAINTS = [
@@ -48,7 +48,7 @@ CONSTRAINTS = [
 ]
 
 
-class Thresholds(Printable):
+class Thresholds(Module):
     """A module with hyperparameters of every kind, and one inside a tuple."""
 
     cuts: object = hyperparameter(Ordered())

@@ -2,22 +2,20 @@
 
 from typing import Any
 
-from errorband.features import Features
 from errorband.kernels import Kernel
 from errorband.means import Mean
-from errorband.parameters import Printable
+from errorband.parameters import Module
 
 
-class Latent(Printable):
+class Latent(Module):
     """Prior of a latent function: f ~ GP(mean, kernel), seen through features (None: at the inputs themselves)."""
 
     kernel: Kernel
     mean: Mean
-    features: Features | None = None
+    features: Any = None  # Features or None
 
     def whitened(self, factor: Any, X: Any) -> Any:
         """Φ = K_fu L⁻ᵀ at the rows of X. Traced."""
-        assert self.features is not None
         return self.features.whitened(self.kernel, factor, X)
 
     def variance(self, X: Any) -> Any:

@@ -7,11 +7,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.numerics import in_double_precision
-from errorband.parameters import REAL, Printable, fill, hyperparameter, plain, replace_values
+from errorband.parameters import REAL, Module, fill, hyperparameter, plain, replace_values
+from errorband.precision import in_double_precision
 
 
-class Mean(Printable):
+class Mean(Module):
     """Prior mean m(x) = h(x)ᵀβ of the latent function.
 
     Parameters

@@ -11,11 +11,11 @@ from errorband.approximations import Approximation
 from errorband.conjugate.base import sum_of_products
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
-from errorband.parameters import Printable
+from errorband.parameters import Module
 from errorband.structures import Structure
 
 
-class Model(Printable):
+class Model(Module):
     """Latent priors, likelihood and approximation: everything that has hyperparameters, in the order of the vector.
 
     Attributes
@@ -69,7 +69,7 @@ class Model(Printable):
 
     def _unstacked(self, bar: Structure) -> list[Any]:
         """The adjoint of each latent's structure, without the zero columns that stacking added."""
-        found = [bar.latent(l) for l in range(len(self.latents))]
+        found: list[Any] = [bar.latent(l) for l in range(len(self.latents))]
         sizes = [None if latent.features is None else latent.features.size for latent in self.latents]
         return [
             b if M is None else eqx.tree_at(lambda s: s.basis, b, b.basis[..., :M])

@@ -19,7 +19,7 @@ from errorband.estimators import classifier as module
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Ordinal, RobustThreshold, Softmax
-from errorband.numerics import double_precision
+from errorband.precision import double_precision
 
 GPML = json.loads((Path(__file__).parents[1] / "references" / "gpml_formula.json").read_text())
 KERNEL = SquaredExponential([0.8, 0.8], 4.0)

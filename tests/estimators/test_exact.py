@@ -107,8 +107,8 @@ def test_adjoint_agrees_with_autodiff(data):
     import jax
     import jax.numpy as jnp
 
-    from errorband.numerics import double_precision
     from errorband.parameters import unpack
+    from errorband.precision import double_precision
 
     X, y, _ = data
     objective = fixed(KERNELS["sum"]).objective(X, y)

@@ -23,7 +23,7 @@ from errorband.inference import EP
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
 from errorband.linalg import INDUCING_JITTER
-from errorband.numerics import double_precision
+from errorband.precision import double_precision
 
 NOISE = 0.0625
 DATA_X, DATA_Y, X_NEW = dense.formula_data()
@@ -205,10 +205,10 @@ def test_two_latents_with_kernels_of_their_own(name):
 def test_what_does_not_go_together_is_refused():
     with pytest.raises(ValueError, match="give them to features"):
         FITC(features=Points(Z), inducing_inputs=Z)
-    with pytest.raises(TypeError, match="errorband.features"):
+    with pytest.raises(TypeError, match=r"errorband\.features"):
         VFE(features="points")
     with pytest.raises(ValueError, match=r"FITC\(features=Points"):
         GPRegressor(approximation=Points(Z)).fit(X, Y)
     for approximation in (DTC, PowerEP):
-        with pytest.raises(ValueError, match="number of inducing inputs|shape"):
+        with pytest.raises(ValueError, match=r"shape"):
             GPRegressor(approximation=approximation(features=Points(Z[:, :1]))).fit(X, Y)

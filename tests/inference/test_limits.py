@@ -11,7 +11,7 @@ from errorband import GPClassifier, GPRegressor
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, OutlierMixture, Softmax, StudentT
-from errorband.numerics import double_precision
+from errorband.precision import double_precision
 
 KERNEL = SquaredExponential([0.8, 0.8], 1.44)
 

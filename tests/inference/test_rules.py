@@ -25,7 +25,7 @@ from errorband.likelihoods import (
     Softmax,
     StudentT,
 )
-from errorband.numerics import double_precision
+from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive
 from sparse_reference import fixed
 

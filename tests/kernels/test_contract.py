@@ -33,8 +33,8 @@ from errorband.kernels import (
     SquaredExponential,
 )
 from errorband.kernels.base import Kernel, compiled_gram
-from errorband.numerics import double_precision
 from errorband.parameters import Parameter, check, entries, pack, plain, replace_values, unpack, vector_names
+from errorband.precision import double_precision
 
 N = 6  # rows of X and of Z: always the same, so that compiled code is shared
 GRAPH = np.array([[0, 1, 0, 2], [1, 0, 1, 0], [0, 1, 0, 0.5], [2, 0, 0.5, 0]])

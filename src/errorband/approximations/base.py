@@ -14,11 +14,11 @@ import numpy as np
 from errorband.conjugate import Engine
 from errorband.features import Features
 from errorband.latents import Latent
-from errorband.parameters import Printable
+from errorband.parameters import Module
 from errorband.structures import Structure
 
 
-class Approximation(Printable):
+class Approximation(Module):
     """From the prior of a latent function to a structure."""
 
     @property

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from errorband.approximations.inducing import Inducing
-from errorband.arguments import check_whole
 from errorband.conjugate import BlocksEngine
 from errorband.conjugate.blocks import Layout, block_basis, left_out
 from errorband.features.placement import SAMPLE, SAMPLE_EACH, cluster_centres
+from errorband.parameters.checks import check_whole
 from errorband.rows import padded_size
 from errorband.structures import LowRankBlocks
 

@@ -26,11 +26,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.approximations.base import Approximation, with_features
-from errorband.arguments import check_whole
 from errorband.conjugate import LowRankEngine
 from errorband.conjugate.low_rank import left_out, whitened_in_pieces
 from errorband.features import Features, Points
 from errorband.parameters import as_flags, as_value, value_of
+from errorband.parameters.checks import check_whole
 from errorband.structures import LowRank
 
 FIRST = 25  # inducing inputs that "auto" begins with

@@ -3,7 +3,7 @@
 import equinox as eqx
 
 from errorband.approximations.exact import Exact
-from errorband.arguments import check_whole
+from errorband.parameters.checks import check_whole
 
 
 class IVM(Exact):

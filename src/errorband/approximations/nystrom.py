@@ -11,10 +11,10 @@ from errorband.conjugate.low_rank import first_pass
 from errorband.data import TrainingData
 from errorband.kernels.padded import diagonal, gram
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior import NystromPosterior
 from errorband.posterior.base import prior_mean
 from errorband.posterior.nystrom import clipped_variance
+from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
 from errorband.rows import rows_within_budget, slices
 

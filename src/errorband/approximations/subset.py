@@ -3,8 +3,8 @@
 import equinox as eqx
 
 from errorband.approximations.exact import Exact
-from errorband.arguments import check_whole
 from errorband.features.placement import PLACEMENTS, SCORES
+from errorband.parameters.checks import check_whole
 
 
 class SubsetOfData(Exact):

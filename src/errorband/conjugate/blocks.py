@@ -11,8 +11,8 @@ from errorband.conjugate.base import Closed, Engine, gradient
 from errorband.conjugate.low_rank import whitened_in_pieces
 from errorband.data import TrainingData
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior import FeaturePosterior, PICPosterior
+from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
 from errorband.rows import pad_rows
 from errorband.structures import Sites
@@ -130,7 +130,7 @@ def _check(proper: Any) -> None:
 
 @jax.jit
 def _factor(latent: Latent) -> Any:
-    return latent.features.factor(latent.kernel)  # pyright: ignore[reportOptionalMemberAccess]
+    return latent.features.factor(latent.kernel)
 
 
 def _conditioned(approximation: Any, latent: Latent, X: Any, layout: Any, y: Any, noise: Any, mask: Any) -> Any:

@@ -10,8 +10,8 @@ from errorband import linalg, rows
 from errorband.conjugate.base import Closed, Engine, gradient, sum_of_products
 from errorband.data import TrainingData
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior import FeaturePosterior
+from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
 from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
@@ -165,7 +165,7 @@ class _FirstRows(NamedTuple):
 
 def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: TrainingData) -> FirstPass:
     """Make B, a chunk of rows at a time."""
-    n, M = len(data.y), latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
+    n, M = len(data.y), latent.features.size
     factor = _factor(latent)
     size = chunk_rows(n, M)
     parts = rows.slices(n, size)
@@ -384,7 +384,7 @@ def _factor(latent: Latent) -> np.ndarray | None:
 @jax.jit
 def _feature_covariance(latent: Latent) -> Any:
     """K_uu with its little noise; None for the identity."""
-    K_uu = latent.features.K_uu(latent.kernel)  # pyright: ignore[reportOptionalMemberAccess]
+    K_uu = latent.features.K_uu(latent.kernel)
     return None if K_uu is None else linalg.regularised(K_uu)
 
 

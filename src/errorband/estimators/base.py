@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
-from errorband.arguments import check_whole
 from errorband.data import TrainingData
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
@@ -20,9 +19,10 @@ from errorband.inference import EP, Conjugate, Inference, Laplace
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
 from errorband.model import Model
-from errorband.numerics import in_double_precision
 from errorband.parameters import Parameter
+from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
+from errorband.precision import in_double_precision
 from errorband.predictive import Predictive
 from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged

@@ -14,8 +14,8 @@ from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_noise_variance
 from errorband.likelihoods import Gaussian, Likelihood
-from errorband.numerics import double_precision
 from errorband.posterior.base import latent_of
+from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
 from errorband.training import Objective
 

@@ -17,10 +17,10 @@ from jax.scipy.linalg import solve_triangular
 
 from errorband import linalg
 from errorband.kernels import Kernel
-from errorband.parameters import Printable
+from errorband.parameters import Module
 
 
-class Features(Printable):
+class Features(Module):
     """A kind of features. All methods but :meth:`initialised` and :meth:`check` are traced by JAX.
 
     Each row of what :meth:`K_fu` and :meth:`k_ff` return depends on the same row of X only, so that rows can be worked

@@ -9,8 +9,8 @@ from errorband import linalg
 from errorband.kernels import Kernel
 from errorband.kernels.base import compiled_gram
 from errorband.kernels.padded import diagonal, gram
-from errorband.numerics import in_double_precision
 from errorband.parameters import plain
+from errorband.precision import in_double_precision
 from errorband.rows import pad_rows, padded_size
 
 # Rows for "ivm" are chosen by the estimator, which knows the likelihood; until then they are at random.

@@ -71,9 +71,12 @@ class Points(Features):
                 f"inducing_inputs must be an array of shape (M, {X.shape[1]}), a row for each inducing input and a "
                 f"column for each input of X; got shape {np.shape(given)}."
             )
-        if given is None and n is None:
+        if given is not None:
+            Z = np.asarray(given)
+        elif n is not None:
+            Z = place(self.init, n, kernel, X, classes, random_state)
+        else:
             raise ValueError("Points() has no number of inducing inputs: give it one in FITC(n, features=Points()).")
-        Z = place(self.init, n, kernel, X, classes, random_state) if given is None else np.asarray(given)
         kernel.check(Z)
         return self.at(self._as_parameter(Z, kernel.raw_columns(X.shape[1])))
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from errorband.data import TrainingData
 from errorband.model import Model
-from errorband.parameters import Printable
+from errorband.parameters import Module
 from errorband.posterior import Posterior
 from errorband.predictive import Predictive
 
@@ -60,7 +60,7 @@ class Conclusion:
     rule: "Inference"
 
 
-class Inference(Printable):
+class Inference(Module):
     """A way to the posterior. ``model`` has plain values (no :class:`~errorband.parameters.Parameter`)."""
 
     @abc.abstractmethod

@@ -5,8 +5,8 @@ import numpy as np
 
 from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.model import Model
-from errorband.numerics import in_double_precision
 from errorband.parameters import replace_values
+from errorband.precision import in_double_precision
 
 
 class Conjugate(Inference):

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.arguments import check_number, check_whole
 from errorband.inference.sites import (
     Data,
     SiteInference,
@@ -20,6 +19,7 @@ from errorband.inference.sites import (
     widened,
 )
 from errorband.model import PriorAtData
+from errorband.parameters.checks import check_number, check_whole
 from errorband.structures import Sites, State
 from errorband.structures.sites import block_matmul, block_solve, block_times, select, symmetrise
 

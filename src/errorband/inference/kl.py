@@ -7,9 +7,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from errorband.arguments import check_number, check_whole
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
 from errorband.model import PriorAtData
+from errorband.parameters.checks import check_number, check_whole
 from errorband.structures import Sites
 from errorband.structures.sites import block_times, second_moment, select, symmetrise
 

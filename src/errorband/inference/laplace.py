@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.arguments import check_number, check_whole
 from errorband.inference.base import Inference
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
+from errorband.parameters.checks import check_number, check_whole
 from errorband.structures import SimplexSites, Sites
 from errorband.structures.sites import block_times, select
 

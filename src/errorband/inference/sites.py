@@ -21,8 +21,8 @@ from errorband.data import TrainingData
 from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.likelihoods import Likelihood
 from errorband.model import Model, PriorAtData
-from errorband.numerics import in_double_precision
 from errorband.posterior import Posterior
+from errorband.precision import in_double_precision
 from errorband.structures import Conditioned, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 

@@ -18,11 +18,11 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from errorband.numerics import double_precision
-from errorband.parameters import Printable, check, entries, fill, plain
+from errorband.parameters import Module, check, entries, fill, plain
+from errorband.precision import double_precision
 
 
-class Kernel(Printable):
+class Kernel(Module):
     """Covariance function k(x, z): a frozen pytree.
 
     Parameters

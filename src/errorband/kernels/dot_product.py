@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.arguments import check_whole
 from errorband.kernels.base import Kernel, half_range
 from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
+from errorband.parameters.checks import check_whole
 
 
 class Constant(Kernel):

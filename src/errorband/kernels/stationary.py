@@ -10,9 +10,9 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from errorband.arguments import check_number, check_whole
 from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
 from errorband.parameters import POSITIVE, Interval, hyperparameter, plain
+from errorband.parameters.checks import check_number, check_whole
 
 
 class Stationary(Kernel):

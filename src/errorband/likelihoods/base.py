@@ -13,8 +13,8 @@ import jax
 import numpy as np
 
 from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPredictive
-from errorband.numerics import double_precision
-from errorband.parameters import Printable, entries, fill
+from errorband.parameters import Module, entries, fill
+from errorband.precision import double_precision
 from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 from errorband.rows import pad_rows
@@ -22,7 +22,7 @@ from errorband.rows import pad_rows
 CHUNKS = 4096, 256, 16  # rows evaluated at once on the host's behalf
 
 
-class Likelihood(Printable):
+class Likelihood(Module):
     """p(y | f) of one datum.
 
     Attributes

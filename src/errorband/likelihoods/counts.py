@@ -9,9 +9,9 @@ import numpy as np
 from jax.scipy.special import gammaln
 from scipy.special import betaincc, expit, pdtr
 
-from errorband.arguments import check_whole
 from errorband.likelihoods.base import Likelihood
 from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters.checks import check_whole
 from errorband.special import exp_linear, log_gamma_ratio
 
 MOST = 1e18  # larger means cannot be drawn as whole numbers

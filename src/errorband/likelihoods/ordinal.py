@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
 
-from errorband.arguments import check_whole
 from errorband.likelihoods.base import ClassLikelihood
 from errorband.parameters import Ordered, hyperparameter, value_of
+from errorband.parameters.checks import check_whole
 from errorband.special import log_ndtr_between
 
 FAR = 1e10  # stands for infinity

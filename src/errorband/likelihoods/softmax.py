@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.arguments import check_whole
 from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
+from errorband.parameters.checks import check_whole
 from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
 
 

@@ -9,8 +9,8 @@ from errorband import linalg
 from errorband.kernels.padded import diagonal, gram
 from errorband.latents import Latent
 from errorband.means import Mean
-from errorband.numerics import in_double_precision
 from errorband.posterior.base import Posterior, checked_variance, prior_mean
+from errorband.precision import in_double_precision
 from errorband.rows import at_rows, padded_size, rows_within_budget, slices
 
 

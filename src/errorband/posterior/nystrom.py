@@ -6,8 +6,8 @@ import numpy as np
 
 from errorband.kernels.padded import diagonal, gram
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior.base import Posterior, prior_mean
+from errorband.precision import in_double_precision
 from errorband.rows import padded_size, rows_within_budget, slices
 
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior.base import Posterior, checked_variance, latent_of
+from errorband.precision import in_double_precision
 from errorband.rows import pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures.dense import SignedRoot
 from errorband.structures.low_rank import LowRankPredictor

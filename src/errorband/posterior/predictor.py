@@ -11,8 +11,8 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from errorband.latents import Latent
-from errorband.numerics import in_double_precision
 from errorband.posterior.base import Posterior, checked_variance, latent_of
+from errorband.precision import in_double_precision
 from errorband.rows import THREADS, pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures import Predictor
 
@@ -88,7 +88,7 @@ class SitePosterior(PredictorPosterior):
     """
 
     latents: tuple[Latent, ...]
-    X: np.ndarray
+    X: Any
     predictor: Predictor
     jitter: float
 

@@ -85,7 +85,7 @@ class Step:
 
     @property
     def n_inducing(self) -> int:
-        return self.model.latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
+        return self.model.latent.features.size
 
 
 def enough(steps: list[Step]) -> bool:

@@ -6,7 +6,7 @@ from errorband.approximations import VFE
 from errorband.conjugate.low_rank import FirstPass, first_pass
 from errorband.data import TrainingData
 from errorband.model import Model
-from errorband.numerics import in_double_precision
+from errorband.precision import in_double_precision
 
 
 @in_double_precision

@@ -11,8 +11,8 @@ from errorband.data import TrainingData
 from errorband.inference.ep import EP, tilted_derivatives
 from errorband.inference.sites import Data, padded_data
 from errorband.model import Model
-from errorband.numerics import in_double_precision
 from errorband.parameters import plain
+from errorband.precision import in_double_precision
 from errorband.rows import pad_rows, padded_size
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise

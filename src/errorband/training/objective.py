@@ -16,7 +16,7 @@ from errorband.conjugate.base import sum_of_products
 from errorband.data import TrainingData
 from errorband.inference import Conclusion, Inference, Status
 from errorband.model import Model
-from errorband.numerics import in_double_precision
+from errorband.precision import in_double_precision
 
 
 class Warm(NamedTuple):

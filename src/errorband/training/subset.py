@@ -9,7 +9,7 @@ from errorband import parameters
 from errorband.data import TrainingData
 from errorband.features.placement import PLACEMENTS, SCORES, choose_rows
 from errorband.model import Model
-from errorband.numerics import in_double_precision
+from errorband.precision import in_double_precision
 from errorband.training.strategy import Strategy
 
 

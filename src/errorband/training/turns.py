@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from errorband.data import TrainingData
 from errorband.model import Model, at_values
-from errorband.numerics import in_double_precision
+from errorband.precision import in_double_precision
 from errorband.training.held_out import Fitted
 from errorband.training.informative import informative_rows
 from errorband.training.strategy import Found, Problem, Settings, Strategy

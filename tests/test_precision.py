@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax.experimental.compilation_cache import compilation_cache
 
-from errorband import numerics
-from errorband.numerics import cache_directory, double_precision, in_double_precision
+from errorband import precision
+from errorband.precision import cache_directory, double_precision, in_double_precision
 from errorband.rows import pad_rows, padded_size
 
 
@@ -187,7 +187,7 @@ def test_blocks_of_several_threads_may_overlap(folder):
         t.join()
     assert seen == [(str(folder), jnp.float64)]
     assert jax.config.values == before
-    assert numerics._cache_blocks == 0
+    assert precision._cache_blocks == 0
 
 
 # ----------------------------------------------------------------------------------------------------------- sizes
@@ -216,7 +216,7 @@ def test_pad_rows_repeats_the_first_row(shape):
 def test_jax_starts_with_enough_threads():
     """Else its factorisations can wait for each other for ever; asked in a new process, since it is settled once."""
     code = (
-        "import os; from errorband.numerics import POOL, double_precision\n"
+        "import os; from errorband.precision import POOL, double_precision\n"
         "import jax.numpy as jnp\n"
         "with double_precision():\n"
         "    jnp.linalg.cholesky(jnp.eye(3)).block_until_ready()\n"

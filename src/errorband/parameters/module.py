@@ -1,10 +1,8 @@
-"""Hyperparameters: where they live, what values they may take, what is believed of them, and the vector of them all.
+"""Hyperparameters: where they live, what values they may take, and what is believed of them.
 
 A kernel, likelihood or mean is a frozen module whose hyperparameters are fields declared with :func:`hyperparameter`,
 which names the *constraint*. A value may be given plainly (``lengthscale=0.3``), left out (``None``: chosen from the
-data at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give it a prior. The optimiser sees one
-vector of unconstrained numbers: :func:`pack` makes it, :func:`unpack` (traceable by JAX) turns it back into a module of
-plain arrays.
+data at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give it a prior.
 """
 
 import dataclasses
@@ -12,12 +10,10 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-# Those who declare a hyperparameter find its constraint here too.
-from errorband.constraints import POSITIVE, REAL, GreaterThan, Interval, Ordered, Real  # noqa: F401
+from errorband.parameters.constraints import REAL, GreaterThan, Interval, Real
 from errorband.priors import Prior
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
@@ -158,7 +154,7 @@ def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT
 
     A value that is a Parameter itself takes the place of what was there.
     """
-    return _rebuild(tree, values, (), keep_wrappers=True)
+    return rebuild(tree, values, (), keep_wrappers=True)
 
 
 def fill(tree: ModuleT, defaults: dict[str, Any]) -> ModuleT:
@@ -170,12 +166,12 @@ def fill(tree: ModuleT, defaults: dict[str, Any]) -> ModuleT:
 
 def plain(tree: ModuleT) -> ModuleT:
     """Copy of a module in which every :class:`Parameter` is replaced by its value: what the maths works with."""
-    return _rebuild(tree, {}, (), keep_wrappers=False)
+    return rebuild(tree, {}, (), keep_wrappers=False)
 
 
-def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...], keep_wrappers: bool) -> Any:
+def rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...], keep_wrappers: bool) -> Any:
     if isinstance(tree, (tuple, list)):
-        return type(tree)(_rebuild(c, values, (*path, str(i)), keep_wrappers) for i, c in enumerate(tree))
+        return type(tree)(rebuild(c, values, (*path, str(i)), keep_wrappers) for i, c in enumerate(tree))
     if not isinstance(tree, eqx.Module):
         return tree
     copy = object.__new__(type(tree))  # a frozen module is rebuilt field by field: __init__ may compute things
@@ -184,7 +180,7 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
             continue
         held, here = getattr(tree, field.name), (*path, field.name)
         if field.metadata.get("constraint") is None:
-            new = _rebuild(held, values, here, keep_wrappers)
+            new = rebuild(held, values, here, keep_wrappers)
         else:
             new = values.get(here, value_of(held))
             if keep_wrappers and isinstance(held, Parameter) and not isinstance(new, Parameter):
@@ -193,77 +189,12 @@ def _rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...
     return copy
 
 
-# ---------------------------------------------------------------------------------------------------- the vector
-def check(tree: eqx.Module) -> None:
-    """Raise ValueError for a hyperparameter outside its constraint, or of which no such part can be fixed."""
-    for entry in entries(tree):
-        if entry.value is not None and entry.some_fixed:
-            _check_part(tree, entry)
-        if entry.value is not None and not entry.constraint.valid(entry.value):
-            raise ValueError(
-                f"{entry.name}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
-            )
-
-
-def _check_part(tree: eqx.Module, entry: Entry) -> None:
-    shape, part = np.shape(entry.value), np.shape(entry.some_fixed)
-    if not broadcasts(part, shape):
-        raise ValueError(
-            f"{entry.name} of {type(tree).__name__} has shape {shape}; fixed, of shape {part}, does not broadcast to "
-            "it. Give True, False, or one of these for each entry."
-        )
-    if isinstance(entry.constraint, Ordered):
-        raise ValueError(f"{entry.name} of {type(tree).__name__} is {entry.constraint}: fix all of it or nothing.")
-
-
 def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether an array of this shape broadcasts to the target."""
     try:
         return np.broadcast_shapes(shape, target) == target
     except ValueError:
         return False
-
-
-def pack(tree: eqx.Module) -> np.ndarray:
-    """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
-    raw = [np.asarray(e.constraint.inverse(np.asarray(e.value)))[e.free] for e in entries(tree) if not e.fixed]
-    return np.concatenate(raw) if raw else np.zeros(0)
-
-
-def units(tree: eqx.Module) -> np.ndarray:
-    """How far the value moves with each entry of the vector, where that is the same everywhere; else 1."""
-    each = [np.full(int(np.sum(e.free)), e.constraint.unit) for e in entries(tree) if not e.fixed]
-    return np.concatenate(each) if each else np.zeros(0)
-
-
-def unpack(template: ModuleT, vector: Any) -> ModuleT:
-    """Module of plain values for an unconstrained vector. Traceable: only the template's structure is used."""
-    values, start = {}, 0
-    for e in entries(template):
-        if not e.fixed:
-            free = e.free
-            size = int(np.sum(free))
-            part = e.constraint.forward(vector[start : start + size])
-            values[e.path] = part.reshape(free.shape) if free.all() else jnp.asarray(e.value).at[free].set(part)
-            start += size
-    return _rebuild(template, values, (), keep_wrappers=False)
-
-
-def log_prior(template: eqx.Module, vector: Any) -> Any:
-    """Log prior density of the values (not of the unconstrained numbers), summed over hyperparameters with a prior."""
-    fitted = {e.path: e.value for e in entries(unpack(template, vector))}
-    terms = [jnp.sum(e.prior.log_density(fitted[e.path])) for e in entries(template) if e.prior and not e.fixed]
-    return sum(terms, start=jnp.zeros(()))
-
-
-def vector_names(tree: eqx.Module) -> list[str]:
-    """A name for each entry of :func:`pack`'s vector."""
-    names = []
-    for e in entries(tree):
-        if not e.fixed:
-            shape = np.shape(e.value)
-            names += [e.name + (f"{list(i)}" if i else "") for i in np.ndindex(*shape) if e.free[i]]
-    return names
 
 
 def format_value(value: Any) -> str:
@@ -278,7 +209,7 @@ def format_value(value: Any) -> str:
     return " ".join(np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=200).split())
 
 
-class Printable(eqx.Module):
+class Module(eqx.Module):
     """A module that prints as the call that makes it; its hyperparameters have no more axes than they were declared."""
 
     def __check_init__(self):

@@ -1,0 +1,74 @@
+"""The free hyperparameters of a module as one vector of unconstrained numbers, for the optimiser."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from errorband.parameters.constraints import Ordered
+from errorband.parameters.module import Entry, ModuleT, broadcasts, entries, format_value, rebuild
+
+
+def check(tree: eqx.Module) -> None:
+    """Raise ValueError for a hyperparameter outside its constraint, or of which no such part can be fixed."""
+    for entry in entries(tree):
+        if entry.value is not None and entry.some_fixed:
+            _check_part(tree, entry)
+        if entry.value is not None and not entry.constraint.valid(entry.value):
+            raise ValueError(
+                f"{entry.name}={format_value(entry.value)} of {type(tree).__name__} must be {entry.constraint}."
+            )
+
+
+def _check_part(tree: eqx.Module, entry: Entry) -> None:
+    shape, part = np.shape(entry.value), np.shape(entry.some_fixed)
+    if not broadcasts(part, shape):
+        raise ValueError(
+            f"{entry.name} of {type(tree).__name__} has shape {shape}; fixed, of shape {part}, does not broadcast to "
+            "it. Give True, False, or one of these for each entry."
+        )
+    if isinstance(entry.constraint, Ordered):
+        raise ValueError(f"{entry.name} of {type(tree).__name__} is {entry.constraint}: fix all of it or nothing.")
+
+
+def pack(tree: eqx.Module) -> np.ndarray:
+    """Unconstrained vector of the free hyperparameters of a module, all of whose values are set."""
+    raw = [np.asarray(e.constraint.inverse(np.asarray(e.value)))[e.free] for e in entries(tree) if not e.fixed]
+    return np.concatenate(raw) if raw else np.zeros(0)
+
+
+def units(tree: eqx.Module) -> np.ndarray:
+    """How far the value moves with each entry of the vector, where that is the same everywhere; else 1."""
+    each = [np.full(int(np.sum(e.free)), e.constraint.unit) for e in entries(tree) if not e.fixed]
+    return np.concatenate(each) if each else np.zeros(0)
+
+
+def unpack(template: ModuleT, vector: Any) -> ModuleT:
+    """Module of plain values for an unconstrained vector. Traceable: only the template's structure is used."""
+    values, start = {}, 0
+    for e in entries(template):
+        if not e.fixed:
+            free = e.free
+            size = int(np.sum(free))
+            part = e.constraint.forward(vector[start : start + size])
+            values[e.path] = part.reshape(free.shape) if free.all() else jnp.asarray(e.value).at[free].set(part)
+            start += size
+    return rebuild(template, values, (), keep_wrappers=False)
+
+
+def log_prior(template: eqx.Module, vector: Any) -> Any:
+    """Log prior density of the values (not of the unconstrained numbers), summed over hyperparameters with a prior."""
+    fitted = {e.path: e.value for e in entries(unpack(template, vector))}
+    terms = [jnp.sum(e.prior.log_density(fitted[e.path])) for e in entries(template) if e.prior and not e.fixed]
+    return sum(terms, start=jnp.zeros(()))
+
+
+def vector_names(tree: eqx.Module) -> list[str]:
+    """A name for each entry of :func:`pack`'s vector."""
+    names = []
+    for e in entries(tree):
+        if not e.fixed:
+            shape = np.shape(e.value)
+            names += [e.name + (f"{list(i)}" if i else "") for i in np.ndindex(*shape) if e.free[i]]
+    return names

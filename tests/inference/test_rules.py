@@ -72,7 +72,7 @@ def test_logit_agrees_with_gpml(name, rule, tolerance, data):
 
 def test_the_ways_of_ep_agree(data):
     X, y, _ = data
-    labels = np.sign(y - 0.1)
+    X, labels = X[:24], np.sign(y[:24] - 0.1)
     runs = [
         model(Logit(), EP(mode=mode, tolerance=1e-9)).fit(X, labels) for mode in ("auto", "sequential", "double_loop")
     ]

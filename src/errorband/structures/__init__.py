@@ -1,4 +1,4 @@
-"""Structures: the prior covariance at the training inputs, and all the Gaussian algebra done with it.
+"""Structures: the prior covariance at the training inputs, with all Gaussian algebra.
 
 Given sites, a structure returns the log-determinant, solves, marginals, predictions, gradients and single-site updates
 that every inference rule is built from. ``docs/contracts/structures.md`` states the contract with its mathematics.
@@ -16,12 +16,12 @@ STRUCTURES: dict[str, type[Structure]] = {
     "low_rank": LowRank,
     "low_rank_blocks": LowRankBlocks,
 }
-"""Every structure by name; the contract tests run over this table."""
+"""All structures by name; the contract tests run over this table."""
 
 PREDICTORS: dict[str, type] = {
     cls.__name__: cls for cls in (DensePredictor, SignedRoot, SimplexPredictor, Factors, LowRankPredictor)
 }
-"""Predictors and what they are made of: the classes that saved models hold."""
+"""Predictors and their parts: the classes that saved models may contain."""
 
 __all__ = [
     "PREDICTORS",

@@ -1,12 +1,12 @@
-"""What a structure must be able to do. The maths is in ``docs/contracts/structures.md``.
+"""Interface of structures. The mathematics is in ``docs/contracts/structures.md``.
 
-Four small objects share the work::
+Four classes::
 
     Structure ──condition(sites)──▶ Conditioned ──state()──────▶ State       (one site at a time)
                                                 └─predictor()──▶ Predictor   (new inputs)
 
 Vectors over the data have shape (N, L): N data, L latent functions that are independent a priori. Where one long vector
-is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean: a caller with a mean shifts f.
+is needed it is data-major, ``f.reshape(N * L)``. The prior has zero mean; callers with a prior mean subtract it from f.
 """
 
 import abc
@@ -37,19 +37,19 @@ class Structure(eqx.Module):
 
     @abc.abstractmethod
     def diagonal(self) -> Float[Array, "N L"]:
-        """Prior variances, shape (N, L)."""
+        """Prior variances."""
 
     @abc.abstractmethod
     def dense(self) -> Float[Array, "NL NL"]:
-        """K in full, (NL, NL) and data-major: for tests and small problems."""
+        """K as one matrix, data-major; for tests and small problems."""
 
     @abc.abstractmethod
     def matvec(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
-        """K x for x of shape (N, L). Plain JAX: ∂(uᵀKx) may be taken by automatic differentiation."""
+        """K x. Differentiable by JAX, unlike ``condition``."""
 
     @abc.abstractmethod
     def condition(self, sites: Sites) -> "Conditioned":
-        """Multiply the prior by the sites."""
+        """Posterior of the prior times the sites."""
 
     @abc.abstractmethod
     def repeated(self, n_latents: int) -> "Structure":
@@ -91,8 +91,8 @@ class Structure(eqx.Module):
 class Conditioned(eqx.Module):
     """The posterior q(f) = N(h, A), A = (K⁻¹ + Π)⁻¹, from a structure and sites.
 
-    If it is not proper (K⁻¹ + Π is not positive definite) then ``proper`` is False, ``log_det`` is not finite and the
-    rest means nothing; no exception is raised, so that an inference rule can damp its step and try again.
+    If it is improper (K⁻¹ + Π is not positive definite), ``proper`` is False, ``log_det`` is not finite and all other
+    values are meaningless. No exception is raised, so that an inference rule can shorten its step and try again.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Conditioned(eqx.Module):
     log_det : Array, scalar
         log |I + KΠ|.
     proper : Array, boolean scalar
-        Whether the posterior is a distribution.
+        Whether K⁻¹ + Π is positive definite.
     """
 
     sites: eqx.AbstractVar[Sites]
@@ -116,57 +116,57 @@ class Conditioned(eqx.Module):
 
     @property
     def log_partition(self) -> Float[Array, ""]:
-        """The constant log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
+        """Log ∫ N(f; 0, K) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ) df = ½ bᵀh − ½ log |I + KΠ|."""
         return 0.5 * jnp.vdot(self.sites.shift, self.mean) - 0.5 * self.log_det
 
     @abc.abstractmethod
     def solve(self, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
-        """(I + ΠK)⁻¹ applied to another shift of shape (N, L); ``weights`` is ``solve(sites.shift)``."""
+        """(I + ΠK)⁻¹ times a vector; ``weights`` is ``solve(sites.shift)``."""
 
     @abc.abstractmethod
     def marginals(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
-        """Posterior mean (N, L) and covariance (N, L, L) of the latents of each datum."""
+        """Posterior mean and covariance of the L latent values of each datum."""
 
     @abc.abstractmethod
     def adjoint(self) -> Structure:
-        """∂ log_partition / ∂(each array of the structure), sites held constant, in the same kind of structure."""
+        """∂ log_partition / ∂(each array of the structure), with constant sites, as a structure of the same type."""
 
     @abc.abstractmethod
     def state(self) -> "State":
-        """The posterior in the form that takes changes of one site."""
+        """The posterior in a form that can be updated one site at a time."""
 
     @abc.abstractmethod
     def predictor(self) -> "Predictor":
-        """What prediction needs, and nothing else."""
+        """The part of the posterior that prediction needs."""
 
     def predicted_without_own_site(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]] | None:
-        """Mean (N, L) and covariance (N, L, L) that a new input equal to each row's would have without the row's site.
+        """Prediction, for each row, of a new input equal to it from all sites but its own: mean and covariance.
 
-        None, as for most, if that is fₙ itself without its site; not so where a row goes with others as no new input
-        does.
+        None if this equals the cavity of fₙ, which holds for all structures except that of PITC, whose new inputs do
+        not share the block correction of the training rows.
         """
         return None
 
 
 class State(eqx.Module):
-    """A posterior in which one site can be changed cheaply, as sequential EP does inside ``lax.fori_loop``.
+    """A posterior that can be updated cheaply when one site changes, as sequential EP does inside ``lax.fori_loop``.
 
-    Round-off builds up over many updates: condition afresh after every sweep.
+    Round-off accumulates over many updates: call ``condition`` again after every sweep.
     """
 
     @abc.abstractmethod
     def marginal(self, n: Index) -> tuple[Float[Array, "L"], Float[Array, "L L"]]:
-        """Mean (L,) and covariance (L, L) of the latents of datum n."""
+        """Mean and covariance of the L latent values of datum n."""
 
     @abc.abstractmethod
     def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "State":
-        """Add (d_shift (L,), d_precision (L, L)) to site n."""
+        """Add (d_shift, d_precision) to site n."""
 
     def admits(self, n: Index, d_precision: Float[Array, "L L"]) -> Bool[Array, ""]:
         """Whether a proper posterior stays proper when d_precision is added to site n.
 
-        K⁻¹ + Π is changed in one block only, so it stays positive definite if and only if I + RᵀΔR is, where
-        Aₙ = RRᵀ is the marginal covariance.
+        Only one block of K⁻¹ + Π changes, so it stays positive definite if and only if I + RᵀΔR is, where Aₙ = RRᵀ is
+        the marginal covariance.
         """
         covariance = self.marginal(n)[1]
         if covariance.shape[-1] == 1:
@@ -177,16 +177,16 @@ class State(eqx.Module):
 
 
 class Predictor(eqx.Module):
-    """Maps what a structure calls ``cross``, and the prior variance of new latents, to their posterior."""
+    """Posterior of latent values at new inputs, from their prior variance and covariance with the training rows."""
 
     @property
     @abc.abstractmethod
     def mean_weights(self) -> Float[Array, "L K"]:
-        """What ``cross`` is multiplied with for the mean: (L, N) for `Dense`, (L, M) for `LowRank`."""
+        """Weights of the mean: mean = cross @ weights. (L, N) for `Dense`, (L, M) for `LowRank`."""
 
     @property
     def numbers_per_row(self) -> int:
-        """How many numbers the largest array has that a prediction makes, for each new input."""
+        """Number of elements, per new input, of the largest temporary array of a prediction."""
         return len(self.mean_weights) * self.mean_weights.size
 
     @abc.abstractmethod
@@ -198,7 +198,7 @@ class Predictor(eqx.Module):
         Parameters
         ----------
         cross : Array of shape (L, S, N) for `Dense`, (L, S, M) for `LowRank`
-            The covariance between the new latents and what the structure is expressed in.
+            For `Dense` the covariance with the training latents, for `LowRank` the whitened basis at the new inputs.
         prior : Array of shape (S, L)
             Prior variance of the new latents.
 

@@ -1,4 +1,4 @@
-"""The exact covariance, stored in full."""
+"""Dense covariance matrices."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,10 +26,10 @@ from errorband.structures.sites import (
 
 
 class Dense(Structure):
-    """K in full, one N×N matrix per latent function.
+    """One dense N×N covariance matrix per latent function.
 
-    Conditioning costs O((NL)³), or O(LN³) for the sites of softmax. K itself is never inverted or factorised, so it
-    may be singular.
+    Conditioning costs O((NL)³), or O(LN³) for the sites of softmax. K is never inverted or factorised, so it may be
+    singular.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Dense(Structure):
         return jnp.diagonal(self.K, axis1=1, axis2=2).T
 
     def rows(self, start: Index, size: int) -> Float[Array, "L size N"]:
-        """Rows start, …, start + size − 1 of each matrix: (L, size, N)."""
+        """Rows start, …, start + size − 1 of each matrix."""
         return jax.lax.dynamic_slice_in_dim(self.K, start, size, axis=1)
 
     def dense(self) -> Float[Array, "NL NL"]:
@@ -96,18 +96,18 @@ class Dense(Structure):
 class SignedRoot(eqx.Module):
     """W = (K + Π⁻¹)⁻¹ = Π − ΠAΠ as RᵀΔR, where R = C⁻¹Fᵀ and Δ is a diagonal of signs.
 
-    Take Π = FΔFᵀ apart (F block diagonal, Δ the signs of the eigenvalues of the sites). Then W = F B⁻¹ Fᵀ with
-    B = Δ + FᵀKF, and with the positive signs sorted to the front::
+    Factorise Π = FΔFᵀ (F block diagonal, Δ the signs of the eigenvalues of the sites). Then W = F B⁻¹ Fᵀ with
+    B = Δ + FᵀKF. With the positive signs sorted to the front::
 
         B = ⎡ I + F₊ᵀKF₊   F₊ᵀKF₋      ⎤ = C Δ Cᵀ,    C = ⎡ C₊  0  ⎤
             ⎣ F₋ᵀKF₊       F₋ᵀKF₋ − I  ⎦                  ⎣ Yᵀ  C₋ ⎦
 
-    C₊C₊ᵀ = I + F₊ᵀKF₊, Y = C₊⁻¹F₊ᵀKF₋ and C₋C₋ᵀ = I − F₋ᵀA₊F₋, where A₊ = K − KF₊(C₊C₊ᵀ)⁻¹F₊ᵀK is the posterior from
-    the positive parts alone. The first Cholesky factor always exists; the second exists if and only if A₊⁻¹ − F₋F₋ᵀ =
-    K⁻¹ + Π is positive definite. So the test for a proper posterior is exact, and no LU is needed. Without negative
-    sites this is the well-known B = I + Π½KΠ½, for one Cholesky factorisation.
+    C₊C₊ᵀ = I + F₊ᵀKF₊, Y = C₊⁻¹F₊ᵀKF₋ and C₋C₋ᵀ = I − F₋ᵀA₊F₋, where A₊ = K − KF₊(C₊C₊ᵀ)⁻¹F₊ᵀK is the posterior
+    covariance under the positive parts alone. The first Cholesky factor always exists; the second exists if and only if
+    A₊⁻¹ − F₋F₋ᵀ = K⁻¹ + Π is positive definite. So the test for a proper posterior is exact, without an LU
+    factorisation. Without negative sites this is the usual B = I + Π½KΠ½ with one Cholesky factorisation.
 
-    Zero eigenvalues count as positive: their column of F is zero and their row of C the identity.
+    Zero eigenvalues count as positive: their column of F is zero and their row of C is that of the identity.
     """
 
     chol: Float[Array, "NL NL"]  # C, lower triangular
@@ -118,8 +118,8 @@ class SignedRoot(eqx.Module):
     @classmethod
     def factorise(cls, K: Float[Array, "L N N"], sites: Sites) -> "SignedRoot":
         values, vectors = sites.eigen()
-        # Singular sites are common (softmax has Πₙ1 = 0). A zero that was computed as −1e-17 must not call for the
-        # second factorisation: negative values too small to be felt beside the I in I + ΠK are zero.
+        # Singular sites are common (softmax has Πₙ1 = 0). A zero eigenvalue computed as −1e-17 must not trigger the
+        # second factorisation: negative eigenvalues that are negligible beside the I of I + ΠK are set to zero.
         strength = jnp.max(jnp.diagonal(K, axis1=1, axis2=2), axis=0)[:, None] * values
         values = jnp.where((strength < 0.0) & (strength > -100.0 * jnp.finfo(K.dtype).eps), 0.0, values)
         blocks = vectors * jnp.sqrt(jnp.abs(values))[:, None, :]
@@ -165,12 +165,12 @@ class SignedRoot(eqx.Module):
 
 
 def _plain_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: Int[Array, "n"]) -> Float[Array, "n n"]:
-    """C when there are no negative signs; B comes without Δ."""
+    """C if there are no negative signs; B does not include Δ yet."""
     return jnp.linalg.cholesky(B + jnp.diag(signs))
 
 
 def _signed_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: Int[Array, "n"]) -> Float[Array, "n n"]:
-    """C in general. How many signs are negative is known only at run time, so masks stand in for the blocks."""
+    """C in general. The number of negative signs is known at run time only, so blocks are selected by masks."""
     B = B[order[:, None], order] + jnp.diag(signs)
     plus, minus = signs > 0.0, signs < 0.0
     plus_plus, plus_minus, minus_minus = (a[:, None] & b for a, b in ((plus, plus), (plus, minus), (minus, minus)))
@@ -181,10 +181,10 @@ def _signed_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: In
 
 
 def _solve(structure: Dense, sites: Sites, root: SignedRoot, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
-    """(I + ΠK)⁻¹ b, where b = Πc + r is split so that neither part cancels: W(c − Kr) + r.
+    """(I + ΠK)⁻¹ b, computed as W(c − Kr) + r with a split b = Πc + r that avoids cancellation.
 
-    The textbook form b − WKb loses as many digits as ΠK is large: six for a noise variance of 1e-6. Along the
-    directions in which a site is stronger than the prior the sum is therefore taken as W c, c = Π⁻¹b.
+    The textbook form b − WKb loses log₁₀ ‖ΠK‖ digits: six for a noise variance of 1e-6. Along directions in which the
+    site is stronger than the prior, c = Π⁻¹b is used instead; r is the rest.
     """
     values, vectors = sites.eigen()
     along = block_times(jnp.swapaxes(vectors, 1, 2), shift)
@@ -229,7 +229,7 @@ class DenseConditioned(Conditioned):
 
 
 class DenseState(State):
-    """Mean and whole covariance of the posterior; an update changes the covariance by rank L, in O(N²)."""
+    """Mean and dense covariance of the posterior; an update is a change of rank L, in O((NL)²L)."""
 
     covariance: Float[Array, "NL NL"]  # A, data-major
     mean: Float[Array, "N L"]  # h
@@ -241,8 +241,8 @@ class DenseState(State):
     def update(self, n: Index, d_shift: Float[Array, "L"], d_precision: Float[Array, "L L"]) -> "DenseState":
         h, A = self.marginal(n)
         L = len(h)
-        a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows: contiguous, and A is symmetric
-        # (5) of EP, arranged for any change Δ, singular or not: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
+        a = jax.lax.dynamic_slice_in_dim(self.covariance, n * L, L, axis=0)  # rows are contiguous, and A is symmetric
+        # Equation (5) of EP, in a form that holds for singular Δ too: A − aᵀ(I + ΔAₙ)⁻¹Δ a.
         change, shift = site_change(h, A, d_shift, d_precision)
         covariance = minus_outer(self.covariance, change @ a, a)
         return DenseState(covariance, self.mean + (shift @ a).reshape(self.mean.shape))

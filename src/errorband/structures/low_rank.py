@@ -1,8 +1,8 @@
 """Low rank plus diagonal: sparse, inter-domain and weight-space models.
 
-Work of size N·M² is plain matrix products, which run several times faster than batched contractions with the axes in
-between. With several latent functions they are made one pair of latents after the other, or a piece of rows at a time:
-no array of L times N·M numbers is made, and what is compiled grows little with L.
+Work of size N·M² is done by plain matrix products, which are several times faster than batched contractions. With
+several latent functions they are computed for one pair of latents at a time, or in chunks of rows: no array has L·N·M
+elements, and the size of the compiled program hardly grows with L.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ class LowRank(Structure):
     """K = diag(d) + ΦΦᵀ for each latent function, that is f = Φw + ε with w ~ N(0, I) and ε ~ N(0, diag(d)).
 
     For inducing variables Φ = K_fu L_uu⁻ᵀ with K_uu = L_uu L_uuᵀ; for weight-space models Φ holds the scaled basis
-    functions and d = 0. Everything costs O(N(LM)²) or less and no N×N array is ever made. Latent functions with the
-    same covariance share one basis, and no more than a few arrays of N·M numbers, or of NL², are made then.
+    functions and d = 0. All operations cost O(N(LM)²) or less, and no N×N array is computed. Latent functions with the
+    same covariance share one basis; memory is then a few arrays of N·M and of N·L² elements.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LowRank(Structure):
     basis : Array of shape (L, N, M), or (1, N, M) if shared
         The whitened basis Φ.
     shared_by : int
-        How many latent functions have the one basis and diagonal that are given; 1 if each has its own.
+        Number of latent functions that share the one basis and diagonal given; 1 if each has its own.
 
     Examples
     --------
@@ -108,14 +108,14 @@ class LowRank(Structure):
         return LowRank(jnp.sum(self.diag, axis=0, keepdims=True), jnp.sum(self.basis, axis=0, keepdims=True))
 
     def part(self, piece: Piece) -> "LowRank":
-        """Some of the rows, zero where an earlier piece has them."""
+        """The structure of some of the rows, zero for rows that an earlier piece contains."""
         return jax.tree.map(lambda array: piece.once(array, axis=1), self)
 
     def condition(self, sites: Sites) -> "LowRankConditioned":
         LM = self.n_latents * self.basis.shape[2]
         gain, precision, log_det = _absorb(self.diag.T, sites)
-        # B = I + ΦᵀEΦ (Naish-Guzman 2007, eq. 2.9c). E may have either sign: given that every I + D½ΠₙD½ is positive
-        # definite, B is so exactly if the posterior is proper, and one Cholesky factorisation both decides and solves.
+        # B = I + ΦᵀEΦ (Naish-Guzman 2007, eq. 2.9c). E may be indefinite. If every I + D½ΠₙD½ is positive definite,
+        # then B is positive definite if and only if the posterior is proper: one Cholesky factorisation decides.
         B = _weighted_product(self.basis, precision) + jnp.eye(LM, dtype=self.basis.dtype)
         chol = jnp.linalg.cholesky(B, symmetrize_input=False)
         weights, gamma = _solve(self, sites, gain, chol, sites.shift)
@@ -176,7 +176,7 @@ def _absorb(
 ) -> tuple[Float[Array, "N L L"], Float[Array, "N L L"], Float[Array, ""]]:
     """Condition the independent part ε on the sites: T = (I + DΠ)⁻¹ and E = ΠT for each datum, and log |I + DΠ|.
 
-    NaN in the log-determinant if some I + D½ΠₙD½ is not positive definite. ``d`` is (N, L), or (N, 1) if shared.
+    The log-determinant is NaN if some I + D½ΠₙD½ is not positive definite.
     """
     precision = sites.precision
     if precision.shape[-1] == 1:
@@ -196,7 +196,7 @@ def _absorb(
 def _absorb_simplex(
     d: Float[Array, "N #L"], share: Float[Array, "N L"]
 ) -> tuple[Float[Array, "N L L"], Float[Array, "N L L"], Float[Array, ""]]:
-    """The same for sites of softmax, s their share, in closed form: E is a site of softmax again, of share e.
+    """The same for the sites of softmax with share s, in closed form: E is again such a site, with share e.
 
     With Π = diag(s) − ssᵀ/Σs and e = s/(1 + ds)::
 
@@ -205,8 +205,8 @@ def _absorb_simplex(
     """
     scale = 1.0 / (1.0 + d * share)
     e = share * scale
-    says = jnp.any(share > 0.0, axis=1)  # padding does not
-    before, after = (jnp.where(says, jnp.sum(x, axis=1), 1.0) for x in (share, e))
+    active = jnp.any(share > 0.0, axis=1)  # False for padding
+    before, after = (jnp.where(active, jnp.sum(x, axis=1), 1.0) for x in (share, e))
     outer = e[:, :, None] * e[:, None, :] / after[:, None, None]
     log_det = jnp.sum(jnp.log1p(d * share)) + jnp.sum(jnp.log(after / before))
     return block_diag_of(scale) + d[:, :, None] * outer, block_diag_of(e) - outer, log_det
@@ -227,7 +227,7 @@ def _solve(
 
 
 def triangular_inverse(chol: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """C⁻¹. Small, and it turns the solves for thousands of rows into one matrix product."""
+    """C⁻¹. It is small, and it replaces triangular solves for thousands of rows by one matrix product."""
     return solve_triangular(chol, jnp.eye(len(chol), dtype=chol.dtype), lower=True)
 
 
@@ -238,7 +238,7 @@ def _gram(inverse: Float[Array, "LM LM"], basis: Float[Array, "#L S M"]) -> Floa
 
     def rows(piece):
         phi = piece.of(basis, axis=1)
-        # C⁻¹ is lower triangular: latent l has no part in the rows before its own.
+        # C⁻¹ is lower triangular: the columns of latent l are zero above its own rows.
         half = [_of(phi, l) @ inverse[l * M :, l * M : (l + 1) * M].T for l in range(L)]
         upper = [[jnp.sum(half[l][:, (k - l) * M :] * half[k], axis=1) for k in range(l, L)] for l in range(L)]
         return jnp.stack([jnp.stack([upper[min(l, k)][abs(l - k)] for k in range(L)], 1) for l in range(L)], 1)
@@ -277,9 +277,9 @@ class LowRankConditioned(Conditioned):
     def adjoint(self) -> LowRank:
         """With G = ggᵀ − W: ∂/∂d = ½ diag G and ∂/∂Φ = GΦ = gγᵀ − EΦB⁻¹ (as Φᵀg = γ and WΦ = EΦB⁻¹).
 
-        Only the blocks on the diagonal over the latents are kept, the prior having no others, and summed over the
-        latents if they share the basis. Beyond conditioning this is one product of size N·(LM)², ΦB⁻¹, which gives
-        diag W = E − E diag(ΦB⁻¹Φᵀ) E as well.
+        Only the diagonal blocks over the latents are needed, since the prior has no others. They are summed over the
+        latents if these share the basis. Beyond conditioning this costs one product of size N·(LM)², ΦB⁻¹, from which
+        diag W = E − E diag(ΦB⁻¹Φᵀ) E follows too.
         """
         basis, E, g, (L, M) = self.structure.basis, self.precision, self.weights, self.gamma.shape
         inverse = cho_solve((self.chol, True), jnp.eye(L * M, dtype=basis.dtype)).reshape(L, M, L, M)
@@ -323,8 +323,8 @@ class LowRankConditioned(Conditioned):
 class LowRankState(State):
     """A = D + P S Pᵀ and h = ζ + Pγ, where the rows of P are Tₙφ̃ₙ; an update costs O((LM)²).
 
-    S = RᵀR, the posterior covariance of w, is kept itself rather than its triangular factor: a rank-one change of a
-    factor is a long scalar recurrence, that of S one outer product.
+    S = RᵀR is the posterior covariance of w. It is stored itself rather than as a triangular factor, because a rank-one
+    update of a factor is a long scalar recurrence and that of S is one outer product.
     """
 
     basis: Float[Array, "#L N M"]  # Φ
@@ -347,7 +347,7 @@ class LowRankState(State):
         h, A = self.marginal(n)
         PS = self._row(n)[1]
         L, D, eye = len(h), self.noise[n], jnp.eye(len(h), dtype=h.dtype)
-        # With the old S and Aₙ there is no division by 1 + Δd in γ: S_new p = S p (1 + Δd)/(1 + ΔAₙ).
+        # γ is updated with the old S and Aₙ, which avoids a division by 1 + Δd: S_new p = S p (1 + Δd)/(1 + ΔAₙ).
         change, shift = site_change(h, A, d_shift, d_precision)
         # (I + DΔ)⁻¹ applied to the rows of datum n.
         right = jnp.concatenate([self.gain[n], D, (self.zeta[n] + D @ d_shift)[:, None]], axis=1)

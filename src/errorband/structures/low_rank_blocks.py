@@ -1,9 +1,9 @@
-"""Low rank plus blocks: inducing points, and what they leave out among rows that are close together.
+"""Low rank plus blocks: inducing points, and the covariance given them among rows of the same block.
 
-Each block is a :class:`~errorband.structures.dense.Dense` problem of its own, with the covariance that is left out for
-prior; the low rank goes on top of it as in :class:`~errorband.structures.low_rank.LowRank`. Blocks are visited one
-after the other (``lax.scan``, ``lax.map``), so that a block without negative sites takes the short way through its
-factorisation, and only one block's workspace is there at a time.
+Each block is a :class:`~errorband.structures.dense.Dense` problem with prior Λ_b, the covariance given the inducing
+points; the low rank part is added as in :class:`~errorband.structures.low_rank.LowRank`. Blocks are processed one at a
+time (``lax.scan``, ``lax.map``), so that a block without negative sites skips the second half of its factorisation, and
+only one block's workspace is in memory.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ from errorband.structures.sites import (
 class LowRankBlocks(Structure):
     """K = Λ + ΦΦᵀ for each latent function, Λ block diagonal: f = Φw + ε with w ~ N(0, I) and ε ~ N(0, Λ).
 
-    Blocks of unequal size are filled up to one size B with places that no row has, where Λ and Φ are zero. Rows may
-    share a place: copies of one row, as padding consists of, have the same latent value.
+    Blocks of unequal size are padded to one size B with unused places, where Λ and Φ are zero. Rows may share a place:
+    padding consists of copies of a row, which have the same latent value.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class LowRankBlocks(Structure):
     basis : Array of shape (L, blocks, B, M)
         The whitened basis Φ.
     place : Array of shape (N,)
-        Where each row is: number of its block times B, plus its place in it. Whole numbers kept as floating-point ones,
-        so that a structure can be differentiated like any other; their derivative is zero.
+        Place of each row: number of its block times B, plus its position in the block. Integers stored as floats, so
+        that JAX can differentiate with respect to the whole structure; their derivative is zero.
     local : bool
-        Whether what is left out at a new input goes with that at the rows of its block (PIC); else new inputs are
-        predicted from w alone (PITC).
+        Whether a new input is correlated with the rows of its block beyond w (PIC). If False it is predicted from w
+        alone (PITC).
     """
 
     rest: Float[Array, "L blocks B B"]
@@ -67,7 +67,7 @@ class LowRankBlocks(Structure):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of blocks, and of places in each."""
+        """Number of blocks, and number of places in each."""
         return self.basis.shape[1], self.basis.shape[2]
 
     def to_places(self, x: Float[Array, "N *rest"]) -> Float[Array, "blocks B *rest"]:
@@ -140,8 +140,8 @@ class LowRankBlocks(Structure):
         summed = (self.to_places(sites.shift), self.to_places(sites.precision))
         blocks = (jnp.moveaxis(self.rest, 1, 0), jnp.moveaxis(self.basis, 1, 0), *summed)
         B, (own, G) = jax.lax.scan(one_block, eye, blocks)
-        # E may have either sign: given that every block of I + Λ½ΠΛ½ is positive definite, B is so exactly if the
-        # posterior is proper (the Schur complement of the joint precision of ε and w).
+        # E may be indefinite. If every block of I + Λ½ΠΛ½ is positive definite, then B, the Schur complement of the
+        # joint precision of ε and w, is positive definite if and only if the posterior is proper.
         chol = jnp.linalg.cholesky(B)
         log_det = jnp.sum(own.log_det) + 2.0 * jnp.sum(jnp.log(jnp.diagonal(chol)))
         weights, mean, gamma = _solved(self, sites, G, chol, sites.shift, own.weights)
@@ -167,10 +167,10 @@ def _solved(
     shift: Float[Array, "N L"],
     own: Float[Array, "blocks B L"],
 ) -> tuple[Float[Array, "N L"], Float[Array, "N L"], Float[Array, "L M"]]:
-    """(I + ΠK)⁻¹b, K times that, and γ = B⁻¹ΦᵀTᵀb, from Tᵀb of all blocks: g = Tᵀb − EΦγ and h = Λg + Φγ.
+    """Vectors g = (I + ΠK)⁻¹b, h = Kg and γ = B⁻¹ΦᵀTᵀb, from Tᵀb of all blocks: g = Tᵀb − EΦγ and h = Λg + Φγ.
 
-    At a place with several rows these share g: each has b − Πh of its own, and the first has what is left, which is all
-    of it, without cancellation, if the others are padding.
+    At a place with several rows g is the sum over these rows. All but the first get b − Πh, the first gets the rest. If
+    the others are padding the rest is all of g, and nothing cancels.
     """
     right = jnp.einsum("lkim,kil->lm", structure.basis, own)
     gamma = cho_solve((chol, True), right.reshape(-1)).reshape(right.shape)
@@ -184,7 +184,7 @@ def _solved(
 class LowRankBlocksConditioned(Conditioned):
     """Posterior under a covariance of low rank plus blocks.
 
-    As for low rank plus diagonal, with matrices for the blocks: T = (I + ΛΠ)⁻¹, E = ΠT = (Λ + Π⁻¹)⁻¹,
+    As for low rank plus diagonal, with a matrix for each block: T = (I + ΛΠ)⁻¹, E = ΠT = (Λ + Π⁻¹)⁻¹,
     B = I + ΦᵀEΦ, A = TΛ + TΦB⁻¹ΦᵀTᵀ and W = E − EΦB⁻¹ΦᵀE.
     """
 
@@ -221,9 +221,9 @@ class LowRankBlocksConditioned(Conditioned):
         return wide.reshape(blocks, B, L, L * M)
 
     def predicted_without_own_site(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]] | None:
-        """Latents of a new input equal to each row's, predicted from w without the site of the row.
+        """Prediction of a new input equal to each row, from w without the effect of the row's site.
 
-        With the site of row n taken out of w, and P = TΦ, X = φₙB⁻¹Pₙᵀ the covariance of φₙw with fₙ,
+        With P = TΦ and X = φₙB⁻¹Pₙᵀ the covariance of φₙw with fₙ, mean and covariance are
 
             φₙγ + X (I − ΠAₙ)⁻¹(Πhₙ − bₙ),        k − φₙφₙᵀ + φₙB⁻¹φₙᵀ + X (I − ΠAₙ)⁻¹Π Xᵀ.
         """
@@ -244,7 +244,7 @@ class LowRankBlocksConditioned(Conditioned):
         return mean + block_times(cross, change[:, :, L]), cov + back
 
     def adjoint(self) -> LowRankBlocks:
-        """With G = ggᵀ − W: ½G in the blocks of Λ, and GΦ = gγᵀ − EΦB⁻¹ in Φ; of each latent its own part."""
+        """With G = ggᵀ − W: ∂/∂Λ = ½G (blocks only) and ∂/∂Φ = GΦ = gγᵀ − EΦB⁻¹, for each latent."""
         structure, basis = self.structure, self.structure.basis
         L, _, B, M = basis.shape
         g = structure.to_places(self.weights)
@@ -283,14 +283,15 @@ class LowRankBlocksConditioned(Conditioned):
         )
 
     def predictor(self) -> Predictor:
-        """From w alone, as for low rank plus diagonal; the posterior of PIC adds what the blocks say."""
+        """Prediction from w alone, as for low rank plus diagonal; PIC's posterior adds the effect of the blocks."""
         return LowRankPredictor(self.gamma, triangular_inverse(self.chol))
 
 
 class LowRankBlocksState(State):
-    """A = D + P S Pᵀ and h = ζ + Pγ, D the posterior covariance of ε given w and P = TΦ; O((LM)² + B(B + LM)).
+    """A = D + P S Pᵀ and h = ζ + Pγ, with D the posterior covariance of ε given w and P = TΦ.
 
-    A change Δ of the site at a place changes its block of D, P and ζ too: with the rows d of D at that place
+    An update costs O((LM)² + B(B + LM)). A change Δ of the site at a place also changes its block of D, P and ζ. With d
+    the rows of D at that place
 
         D ← D − dᵀ(I + ΔDₙ)⁻¹Δ d,    P ← P − dᵀ(I + ΔDₙ)⁻¹Δ Pₙ,    ζ ← ζ + dᵀ(I + ΔDₙ)⁻¹(δ − Δζₙ).
     """

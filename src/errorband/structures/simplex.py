@@ -1,4 +1,4 @@
-"""A dense covariance under the sites of softmax: C factorisations of order N in place of one of order CN."""
+"""Dense covariances under the sites of softmax: C factorisations of order N instead of one of order CN."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ class Factors(eqx.Module):
 
         W = E − ER (Σ_c E_c)⁻¹ RᵀE,        log|I + KΠ| = Σ_c log|B_c| + log|S⁻½ (Σ_c E_c) S⁻½|.
 
-    The last term is the one that the book's algorithm 3.3 leaves out. Data that say nothing (D = 0) have a zero in
+    The last term is missing in the book's algorithm 3.3. Rows without information (D = 0) have a zero in
     ``inner_scale`` and a one on the diagonal of the matrix in the last term.
     """
 
@@ -44,7 +44,7 @@ class Factors(eqx.Module):
 
     @property
     def diagonals(self) -> Float[Array, "n"]:
-        """Diagonals of all triangular factors."""
+        """Diagonals of all triangular factors, concatenated."""
         return jnp.append(jnp.diagonal(self.chol, axis1=1, axis2=2), jnp.diagonal(self.inner_chol))
 
     def times(self, x: Float[Array, "N C"]) -> Float[Array, "N C"]:
@@ -128,7 +128,7 @@ class SimplexConditioned(Conditioned):
         return type(self.structure)(0.5 * (g[:, :, None] * g[:, None, :] - self.factors.blocks()))  # pyright: ignore[reportCallIssue]
 
     def state(self) -> State:
-        """In general form: changes of single sites leave the family."""
+        """The state for general sites: a change of one site gives sites that are not of softmax."""
         return self.structure.condition(Sites(self.sites.shift, self.sites.precision)).state()
 
     def predictor(self) -> "SimplexPredictor":
@@ -147,7 +147,7 @@ class SimplexPredictor(Predictor):
 
     @property
     def numbers_per_row(self) -> int:
-        return 2 * self.weights.size  # cross, and what becomes of it; no set for each pair of classes
+        return 2 * self.weights.size  # cross and its whitened form; no array for each pair of classes
 
     def __call__(
         self, cross: Float[Array, "L S N"], prior: Float[Array, "S L"]
@@ -162,7 +162,7 @@ class SimplexPredictor(Predictor):
 
 
 def _solve(structure: Structure, factors: Factors, shift: Float[Array, "N L"]) -> Float[Array, "N L"]:
-    """(I + ΠK)⁻¹b = b − WKb. Nothing cancels: softmax sites are weaker than one."""
+    """(I + ΠK)⁻¹b = b − WKb. There is little cancellation, since the precisions of softmax are below one."""
     return shift - factors.times(structure.matvec(shift))
 
 

@@ -1,4 +1,4 @@
-"""Gaussian sites, the form in which an inference rule hands the likelihood over, and algebra on their L×L blocks."""
+"""Gaussian sites, by which an inference rule approximates the likelihood terms, and algebra on their L×L blocks."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ Index = int | Int[Array, ""]
 
 
 class Sites(eqx.Module):
-    """Gaussian stand-ins for the likelihood terms: q(f) ∝ p(f) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ).
+    """Gaussian approximations of the likelihood terms: q(f) ∝ p(f) ∏ₙ exp(bₙᵀfₙ − ½ fₙᵀΠₙfₙ).
 
-    Natural parameters, so that nothing divides by a precision: Πₙ may be zero (a datum that says nothing, such as a
-    padded row), singular, negative or indefinite (likelihoods that are not log-concave).
+    With these natural parameters there is no division by a precision: Πₙ may be zero (for padded rows), singular,
+    negative or indefinite (for likelihoods that are not log-concave).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Sites(eqx.Module):
 
     @classmethod
     def zeros(cls, n_data: int, n_latents: int = 1) -> "Sites":
-        """Sites that leave the prior as it is: where EP starts."""
+        """Sites that leave the prior unchanged; EP starts there."""
         return cls(jnp.zeros((n_data, n_latents)), jnp.zeros((n_data, n_latents, n_latents)))
 
     @property
@@ -52,7 +52,7 @@ class Sites(eqx.Module):
     def eigen(self) -> tuple[Float[Array, "N L"], Float[Array, "N L L"]]:
         """Eigenvalues (N, L) and eigenvectors (N, L, L), in columns, of every Πₙ.
 
-        Eigenvalues at the level of round-off are returned as zero.
+        Eigenvalues below round-off are set to zero.
         """
         if self.n_latents == 1:
             return self.precision[..., 0], jnp.ones_like(self.precision)
@@ -62,12 +62,12 @@ class Sites(eqx.Module):
 
 
 class SimplexSites(Sites):
-    """Sites Πₙ = diag(dₙ) − dₙdₙᵀ/Σdₙ, the curvature of softmax (d the probabilities): a structure may exploit them.
+    """Sites Πₙ = diag(dₙ) − dₙdₙᵀ/Σdₙ, the curvature of softmax with probabilities d, which structures can exploit.
 
     Parameters
     ----------
     share : Array of shape (N, L)
-        The vectors dₙ ≥ 0; zero for a datum that says nothing.
+        The vectors dₙ ≥ 0; zero for padded rows.
     """
 
     share: Float[Array, "N L"]
@@ -80,12 +80,12 @@ class SimplexSites(Sites):
 
     @classmethod
     def zeros(cls, n_data: int, n_latents: int = 1) -> "SimplexSites":
-        """Sites that leave the prior as it is."""
+        """Sites that leave the prior unchanged."""
         return cls.of(jnp.zeros((n_data, n_latents)), jnp.zeros((n_data, n_latents)))
 
 
-# Algebra on stacks of L×L blocks. One latent per datum, the usual case, is plain element-wise arithmetic; L is a static
-# shape, so the branch costs nothing at run time.
+# Algebra on stacks of L×L blocks. For one latent per datum, the usual case, it is element-wise arithmetic. L is a
+# static shape, so the branch costs nothing at run time.
 
 
 def block_times(blocks: Float[Array, "*batch i j"], x: Float[Array, "*batch j"]) -> Float[Array, "*batch i"]:
@@ -102,7 +102,7 @@ def block_solve(a: Float[Array, "*batch L L"], b: Float[Array, "*batch L S"]) ->
     """a⁻¹ b for each block."""
     if a.shape[-1] == 1:
         return b / a
-    if a.shape[-1] == 2:  # a call of LAPACK for every datum would take ten times as long
+    if a.shape[-1] == 2:  # ten times as fast as a LAPACK call for every datum
         p, q, r, s = a[..., 0, 0], a[..., 0, 1], a[..., 1, 0], a[..., 1, 1]
         adjugate = jnp.stack([jnp.stack([s, -q], axis=-1), jnp.stack([-r, p], axis=-1)], axis=-2)
         return adjugate @ b / (p * s - q * r)[..., None, None]

@@ -19,8 +19,8 @@ class Mean(Module):
     coefficients : array or None
         Starting value of β; None starts at the least-squares fit.
     marginalize : bool
-        Integrate β out under a flat prior (the restricted likelihood) instead of learning a value: its uncertainty is
-        then part of the error bands. Gaussian likelihood with exact inference only.
+        Integrate β out under a flat prior (restricted likelihood) instead of learning a value. Its uncertainty is then
+        part of the error bands. For a Gaussian likelihood with exact inference only.
     """
 
     coefficients: Any = hyperparameter(REAL)
@@ -28,16 +28,16 @@ class Mean(Module):
 
     @abc.abstractmethod
     def basis(self, X: Any) -> Any:
-        """h(x) for each row: (N, p). Traceable."""
+        """Basis functions h(x) of each row, (N, p). Traceable."""
 
     def evaluate(self, X: Any) -> Any:
-        """m(x) for each row; zero where β is integrated out."""
+        """m(x) for each row, (N,); zero if β is integrated out."""
         H = self.basis(X)
         return jnp.zeros(X.shape[0]) if self.marginalize or H.shape[1] == 0 else H @ self.coefficients
 
     @in_double_precision
     def initialised(self, X: np.ndarray, y: np.ndarray) -> "Mean":
-        """Copy with β set: as given, else by least squares."""
+        """Copy with a value of β: the given one, else the least-squares fit."""
         H = np.asarray(self.basis(X))
         if self.marginalize or H.shape[1] == 0:
             return replace_values(self, {("coefficients",): np.zeros(0)})
@@ -56,7 +56,7 @@ class Zero(Mean):
     Parameters
     ----------
     coefficients, marginalize
-        Of no consequence: there are no coefficients.
+        Have no effect: there are no coefficients.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Constant(Mean):
     Constant(coefficients=[5.])
     >>> from errorband import GPRegressor
     >>> model = GPRegressor(mean=Constant(marginalize=True), optimizer=None).fit(X, y)
-    >>> model.predict([[100.0]]).round(6)  # far from the data, what they are on average
+    >>> model.predict([[100.0]]).round(6)  # far from the data the prediction is their average
     array([5.])
     """
 
@@ -117,7 +117,7 @@ MEANS: dict[str, type[Mean]] = {"zero": Zero, "constant": Constant, "linear": Li
 
 
 def as_mean(mean: str | Mean) -> Mean:
-    """The mean function of a name or of itself."""
+    """The mean function of this name; mean functions are returned as they are."""
     if isinstance(mean, Mean):
         return mean
     if mean in MEANS:

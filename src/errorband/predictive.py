@@ -14,26 +14,26 @@ from scipy.special import logsumexp, ndtr, ndtri
 
 
 class Predictive(abc.ABC):
-    """Distribution of a target at each of n inputs, independent of one another."""
+    """Distributions of the targets at n inputs, one for each (the joint distribution is not represented)."""
 
     mean: np.ndarray
     std: np.ndarray
 
     @abc.abstractmethod
     def cdf(self, y: Any) -> np.ndarray:
-        """P(target ≤ y), for one y per input."""
+        """P(target ≤ y), (n,), for one y per input or a scalar."""
 
     @abc.abstractmethod
     def log_density(self, y: Any) -> np.ndarray:
-        """Log density (or log probability) of one y per input."""
+        """Log density (or log probability), (n,), of one y per input or a scalar."""
 
     @abc.abstractmethod
     def quantile(self, q: float | Sequence[float] | np.ndarray) -> np.ndarray:
-        """Quantile q per input: (n,) for a number, (n, len(q)) for a sequence."""
+        """Quantile q of each input: (n,) for a scalar q, (n, len(q)) for a sequence."""
 
     @abc.abstractmethod
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
-        """Independent draws: (n_samples, n)."""
+        """Independent draws, (n_samples, n)."""
 
     def rescaled(self, scale: float, shift: float) -> "Predictive":
         """Distribution of ``scale * target + shift``, scale > 0."""
@@ -41,11 +41,11 @@ class Predictive(abc.ABC):
 
     @property
     def variance(self) -> np.ndarray:
-        """Square of ``std``."""
+        """Variance of each target, (n,)."""
         return self.std**2
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper end of the central interval that holds the target with probability ``level``."""
+        """Lower and upper ends of the central interval that contains the target with probability ``level``."""
         if not 0 < level < 1:
             raise ValueError(f"level={level!r} must be a probability between 0 and 1, e.g. 0.95.")
         bounds = self.quantile([0.5 - level / 2, 0.5 + level / 2])
@@ -55,7 +55,7 @@ class Predictive(abc.ABC):
         return len(self.mean)
 
     def _targets(self, y: Any) -> np.ndarray:
-        """One y per input as an array; a single number stands for all."""
+        """Array y with one entry per input; a scalar is broadcast."""
         y = np.asarray(y, dtype=np.float64)
         if y.shape not in ((), self.mean.shape):
             raise ValueError(f"One y per input is needed: expected shape {self.mean.shape}, got {y.shape}.")
@@ -135,7 +135,7 @@ class QuantilesFromCdf(Predictive):
         return columns[0] if q.ndim == 0 else np.stack(columns, axis=1)
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where to look first, and how far from there, as targets."""
+        """Starting point and step size of the search for a quantile."""
         return self.mean, self.std
 
     def _bracket(self, q: float, excess: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +147,7 @@ class QuantilesFromCdf(Predictive):
         return _step_out(excess, t, -step), _step_out(excess, t, step)
 
     def _real_quantile(self, q: float) -> np.ndarray:
-        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly straight, in coordinates without bounds."""
+        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly linear, in unbounded coordinates."""
         forward, _ = TRANSFORMS[self.support]
         goal = ndtri(q)
 
@@ -164,7 +164,7 @@ class QuantilesFromCdf(Predictive):
             t = np.where(inside, secant, 0.5 * (low + high))
             f = excess(t)
             side = np.where(f < 0, -1.0, 1.0)
-            again = np.where(side == last, 0.5, 1.0)  # Illinois: an end kept twice counts half, so that both close in
+            again = np.where(side == last, 0.5, 1.0)  # Illinois rule: halve the value at an end that was kept twice
             low, f_low = np.where(side < 0, t, low), np.where(side < 0, f, again * f_low)
             high, f_high = np.where(side > 0, t, high), np.where(side > 0, f, again * f_high)
             last = side
@@ -188,7 +188,7 @@ class QuantilesFromCdf(Predictive):
 
 
 class GaussianMixturePredictive(QuantilesFromCdf):
-    """A mixture of normals at each input: weights, means and standard deviations (n, K).
+    """A mixture of K normals at each input, with weights, means and standard deviations of shape (n, K).
 
     Examples
     --------
@@ -225,7 +225,7 @@ class GaussianMixturePredictive(QuantilesFromCdf):
 
 
 class CategoricalPredictive(Predictive):
-    """Probabilities (n, C) of the values a discrete target can take, in increasing order.
+    """Probabilities (n, C) of the C values of a discrete target, in increasing order.
 
     Examples
     --------
@@ -383,7 +383,7 @@ def _identity(t: Any) -> Any:
     return t
 
 
-# From unbounded coordinates to the target and back, for each support of a density.
+# For each support: the map from unbounded coordinates to targets, and its inverse.
 TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "real": (_identity, _identity),
     "positive": (_exp, _log),
@@ -392,7 +392,7 @@ TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Go from t in the direction of the step, ever faster, until the function has the sign of the step."""
+    """Go from t in the direction of the step, doubling it, until the function has the sign of the step."""
     sign = np.sign(step)
     t = t + step
     value = function(t)

@@ -1,9 +1,9 @@
-"""Rules for integrals over latent values: log ∫ exp(log g(f)) N(f; mean, cov) df and E log g(f) of one datum.
+"""Quadrature over the latent values of one datum: log ∫ exp(log g(f)) N(f; mean, cov) df and E log g(f).
 
-One dimension: composite Gauss–Legendre on panels graded geometrically towards each place where the integrand is narrow,
-so that a feature a million times narrower than the rest costs only a few panels more. Several dimensions: a product
-rule up to three, quasi-Monte-Carlo beyond, centred and scaled to the integrand's own mean and covariance (Naylor &
-Smith 1982). Nodes are held constant in differentiation: what is differentiated is the integrand, hence the
+One dimension: composite Gauss–Legendre rules on panels whose widths shrink geometrically towards each point at which
+the integrand is narrow, so that a feature a million times narrower than the rest needs only a few more panels. Several
+dimensions: a product rule up to three, quasi-Monte-Carlo for more, centred and scaled to the mean and covariance of the
+integrand (Naylor & Smith 1982). Nodes are constants in differentiation and only the integrand is differentiated, so the
 derivatives are those of the integral.
 """
 
@@ -18,11 +18,11 @@ import numpy as np
 
 from errorband.special import LOG_2PI
 
-REACH = 8.5  # standard deviations: a normal density has fallen by 2e-16 there
-PANELS, ORDER = 20, 8  # panels per anchor, nodes per panel
+REACH = 8.5  # standard deviations at which a normal density is 2e-16 of its maximum
+PANELS, ORDER = 20, 8  # panels per anchor (narrow point), nodes per panel
 STEPS = 2.0 ** -np.arange(25.0)  # step sizes tried at once in the search for a mode
-NEWTON_STEPS = 40  # of that search
-LOG2_POINTS = 11  # of quasi-Monte-Carlo
+NEWTON_STEPS = 40  # largest number of steps of that search
+LOG2_POINTS = 11  # log₂ of the number of quasi-Monte-Carlo points
 
 
 # ------------------------------------------------------------------------------------------------------------- rules
@@ -44,7 +44,7 @@ def gauss_hermite(order: int, n_latents: int = 1) -> tuple[np.ndarray, np.ndarra
 
 @functools.cache
 def quasi_monte_carlo(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sobol' points as standard normals with their antithetics, mean 0 and covariance I exactly; equal weights."""
+    """Standard normal Sobol' points and their antithetics, of mean 0 and covariance I exactly; equal log weights."""
     from scipy.special import ndtri
     from scipy.stats import qmc  # slow to import, rarely needed
 
@@ -66,7 +66,7 @@ def stretched_trapezoid(order: int, n_latents: int, reach: float = 6.0) -> tuple
 
 
 def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rule for expectations under N(0, I_L): a product rule if it is affordable, else quasi-Monte-Carlo."""
+    """Nodes and log weights for N(0, I_L): a product rule up to three dimensions, quasi-Monte-Carlo for more."""
     if n_latents > 3:
         return quasi_monte_carlo(n_latents)
     order, reach = {1: (64, 6.0), 2: (48, 6.0), 3: (16, 4.4)}[n_latents]
@@ -76,12 +76,12 @@ def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
 def panel_rule(
     centres: Any, widths: Any, lower: Any, upper: Any, panels: int = PANELS, order: int = ORDER, xp: Any = jnp
 ):
-    """Nodes and weights on [lower, upper], panels growing like sinh away from each of the K anchors.
+    """Nodes and weights on [lower, upper], with panels that grow like sinh away from each of K anchors.
 
     Parameters
     ----------
     centres, widths : arrays (..., K)
-        Where the integrand is narrow, and how narrow.
+        Points at which the integrand is narrow, and its width there.
     lower, upper : arrays (...)
     xp : module
         ``jax.numpy`` or ``numpy``.
@@ -121,25 +121,25 @@ def log_integral(
     concave: bool,
     feature: Any = None,
 ) -> Any:
-    """Log ∫ exp(log g(f)) N(f; mean, variance) df over numbers f.
+    """Log ∫ exp(log g(f)) N(f; mean, variance) df over scalar f.
 
     Parameters
     ----------
     log_g : callable
-        Logarithm of the integrand, of one number.
-    mean, variance : numbers
+        Logarithm of g as a function of a scalar.
+    mean, variance : scalars
     frozen : callable
-        The same function with everything in it cut off from differentiation: it places the nodes.
+        The same function with constant parameters (``stop_gradient``), used to place the nodes.
     concave : bool
-        Whether log g is concave: then the integrand is below exp(−½(f − mode)²/variance) of its top, and nothing is
-        missed. If not, the mode is sought from the best of a scan, and nodes also crowd at the mean and at the feature.
-    feature : (number, number), optional
+        Whether log g is concave. Then the integrand is at most exp(−½(f − mode)²/variance) times its maximum, and no
+        part is missed. Otherwise the mode is searched for from the best point of a scan, and the mean is an anchor too.
+    feature : (scalar, scalar), optional
         Centre and width of a narrow part of g.
     """
     m, s = jax.lax.stop_gradient((mean, jnp.sqrt(variance)))
     z, w = _nodes(lambda z: frozen(m + s * z), m, s, concave, feature)
     f = m + s * z
-    off = s * z + (m - mean)  # f − mean, exact however small the variance, and differentiable in the mean
+    off = s * z + (m - mean)  # f − mean: exact for any variance, and differentiable in the mean
     log_density = -0.5 * (off**2 / variance + jnp.log(variance) + LOG_2PI)
     return jax.nn.logsumexp(jax.vmap(log_g)(f) + log_density, b=s * w)
 
@@ -153,7 +153,7 @@ def expectation(
     concave: bool,
     feature: Any = None,
 ) -> Any:
-    """∫ log g(f) N(f; mean, variance) df over numbers f; arguments as in :func:`log_integral`."""
+    """∫ log g(f) N(f; mean, variance) df over scalar f; arguments as in :func:`log_integral`."""
     m, s = jax.lax.stop_gradient((mean, jnp.sqrt(variance)))
     mode, width = _mode(lambda z: frozen(m + s * z), concave)
     centres, widths = _anchors(jnp.clip(mode, -REACH, REACH), width, m, s, feature, with_prior=True)
@@ -173,9 +173,9 @@ def _nodes(log_g: Callable[[Any], Any], m: Any, s: Any, concave: bool, feature: 
 
 
 def _mode(log_g: Callable[[Any], Any], concave: bool) -> tuple[Any, Any]:
-    """Mode of exp(log g − ½z²), by scans ever closer, and the half width at which it has fallen by half a nat.
+    """Mode of exp(log g − ½z²), by scans on finer and finer grids, and the half width at half a nat below it.
 
-    Needs no derivatives, so kinks do no harm.
+    Uses no derivatives, so log g may have kinks.
     """
 
     def objective(z):
@@ -189,7 +189,7 @@ def _mode(log_g: Callable[[Any], Any], concave: bool) -> tuple[Any, Any]:
         return z[jnp.maximum(best - 1, 0)], z[jnp.minimum(best + 1, 16)]
 
     scan = np.sinh(np.linspace(-14.0, 14.0, 57))
-    if not concave:  # there may be several: look closely around the mean
+    if not concave:  # there may be several modes: scan more finely around the mean
         scan = np.unique(np.concatenate([scan, np.linspace(-REACH, REACH, 57)]))
     last, scan = len(scan) - 1, jnp.asarray(scan)
     best = jnp.argmax(objective(scan))
@@ -215,7 +215,7 @@ def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bo
 def find_mode(objective: Callable[[Any], Any], start: Any) -> tuple[Any, Any]:
     """Mode of a concave function of a vector, and minus its Hessian there.
 
-    Newton's direction, with the best of 25 step sizes: rises always, and settles where a full step would overshoot.
+    Newton's method with the best of 25 step sizes, so that the objective always rises.
     """
 
     def curvature(x):
@@ -247,13 +247,13 @@ def log_integral_nd(
     """Log ∫ exp(log g(f)) N(f; mean, cov) df over vectors f; arguments as in :func:`log_integral`."""
     d = mean.shape[0]
     nodes, log_weights = normal_rule(d)
-    log_lebesgue = log_weights + 0.5 * np.sum(nodes**2, axis=1)  # but for a constant
+    log_lebesgue = log_weights + 0.5 * np.sum(nodes**2, axis=1)  # up to a constant
     m, root = jax.lax.stop_gradient((mean, _root(cov)))
 
     def objective(x):  # in whitened coordinates, f = m + root x
         return frozen(m + root @ x) - 0.5 * jnp.sum(x**2)
 
-    def log_ratios(centre, scale):  # log of integrand over the normal density the rule is made for
+    def log_ratios(centre, scale):  # log of the ratio of the integrand to the normal density of the rule
         x = centre + nodes @ scale.T
         log_det = jnp.sum(jnp.log(jnp.abs(jnp.diagonal(scale))))
         return x, log_lebesgue + log_det, jax.vmap(objective)(x)
@@ -283,6 +283,6 @@ def expectation_nd(log_g: Callable[[Any], Any], mean: Any, cov: Any) -> Any:
 
 
 def _root(cov: Any) -> Any:
-    """Lower Cholesky factor, of singular matrices too."""
+    """Lower Cholesky factor; the matrix may be singular."""
     d = cov.shape[0]
     return jnp.linalg.cholesky(cov + (1e-13 * jnp.trace(cov) / d + 1e-300) * jnp.eye(d))

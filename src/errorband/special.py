@@ -1,10 +1,10 @@
 """Functions of the normal and gamma distributions that stay accurate far in the tails, with derivatives of any order.
 
-With h = φ/Φ, all of the normal distribution comes from two functions that neither over- nor underflow,
+With h = φ/Φ, everything about the normal distribution follows from two functions that neither over- nor underflow,
 
     ℓ(x) = log Φ(x) + ½ min(x, 0)²,    r(x) = ℓ'(x) = h(x) + min(x, 0),    r' = [x < 0] − h (h + x),
 
-so automatic differentiation never forms the quotient of two numbers that have both vanished.
+so automatic differentiation never divides two values that have both underflowed.
 """
 
 import functools
@@ -17,7 +17,7 @@ import scipy.special
 
 LOG_2PI = float(np.log(2 * np.pi))
 ROOT_HALF, ROOT_2_OVER_PI = float(np.sqrt(0.5)), float(np.sqrt(2 / np.pi))
-_TAIL = 100.0  # beyond it, h + x is read off its asymptotic series
+_TAIL = 100.0  # for x < −100, h + x is computed by its asymptotic series
 
 
 # ---------------------------------------------------------------------------------------------- normal distribution
@@ -29,7 +29,7 @@ def _erfcx_series() -> np.ndarray:
         x = 3.75 * (1 + t) / (1 - t)
         return (1 + 2 * x) * scipy.special.erfcx(x)
 
-    return np.polynomial.chebyshev.chebinterpolate(function, 127)[:23]  # the rest is rounding  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return np.polynomial.chebyshev.chebinterpolate(function, 127)[:23]  # later coefficients are below rounding  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def _erfcx(x: Any) -> Any:
@@ -49,14 +49,14 @@ def _negative(x: Any) -> Any:
 
 @jax.custom_jvp
 def log_ndtr_relative(x: Any) -> Any:
-    """ℓ(x) = log Φ(x) + ½ min(x, 0)², which falls only like −log|x| far left."""
+    """ℓ(x) = log Φ(x) + ½ min(x, 0)², which decreases only like −log|x| for x → −∞."""
     left = jnp.log(0.5 * _erfcx(-_negative(x) * ROOT_HALF))
     return jnp.where(x < 0, left, jnp.log1p(-0.5 * jax.lax.erfc((x - _negative(x)) * ROOT_HALF)))
 
 
 @jax.custom_jvp
 def hazard_relative(x: Any) -> Any:
-    """r(x) = φ(x)/Φ(x) + min(x, 0): about 1/|x| far left, tiny far right."""
+    """r(x) = φ(x)/Φ(x) + min(x, 0): about 1/|x| for x → −∞, tiny for x → ∞."""
     low, high = _negative(x), x - _negative(x)
     near = ROOT_2_OVER_PI / _erfcx(-low * ROOT_HALF) + low
     size = jnp.maximum(-x, _TAIL)
@@ -92,7 +92,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 def log_ndtr_between(a: Any, b: Any) -> Any:
-    """log(Φ(b) − Φ(a)) for a < b, from the tail in which the difference is not lost."""
+    """log(Φ(b) − Φ(a)) for a < b, computed in the tail in which the difference does not cancel."""
     flip = a + b > 0
     low, high = jnp.where(flip, -b, a), jnp.where(flip, -a, b)
     top = log_ndtr(high)
@@ -100,7 +100,7 @@ def log_ndtr_between(a: Any, b: Any) -> Any:
 
 
 def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
-    """Log ∫₀^∞ exp(−rate·t) N(t; mean, variance) dt, without overflow times underflow."""
+    """Log ∫₀^∞ exp(−rate·t) N(t; mean, variance) dt, without overflow or underflow of its factors."""
     x = (mean - rate * variance) / jnp.sqrt(variance)
     scale = jnp.where(x < 0, -0.5 * mean**2 / variance, rate * (0.5 * rate * variance - mean))
     return scale + log_ndtr_relative(x)
@@ -108,7 +108,7 @@ def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- others
 def log_gamma_ratio(x: Any, step: Any) -> Any:
-    """Log Γ(x + step) − log Γ(x) for step ≥ 0, by Stirling's series where the two are large and close."""
+    """Log Γ(x + step) − log Γ(x) for step ≥ 0, by Stirling's series where both terms are large."""
     large = jnp.maximum(x, 20.0)
     series = (large + step - 0.5) * jnp.log1p(step / large) + step * jnp.log(large) - step
     series = series + _stirling(large + step) - _stirling(large)
@@ -123,7 +123,7 @@ def _stirling(x: Any) -> Any:
 
 
 def exp_linear(x: Any) -> Any:
-    """Exponential continued as a straight line beyond 200, so that powers of it do not overflow."""
+    """Exponential function, continued linearly beyond 200 so that its powers do not overflow."""
     limit = 200.0
     top = jnp.exp(jnp.minimum(x, limit))
     return jnp.where(x > limit, top * (1 + jnp.maximum(x, limit) - limit), top)

@@ -1,6 +1,6 @@
-"""Kernels: covariance functions as a few lines of maths.
+"""Kernels: covariance functions.
 
-A new kernel is one file and one line in :data:`KERNELS`, which feeds the contract tests and the docs.
+A new kernel is one file and one line in :data:`KERNELS`, from which the contract tests and file formats are built.
 """
 
 from errorband.kernels.base import Kernel, Product, Scaled, Sum

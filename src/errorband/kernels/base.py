@@ -1,7 +1,7 @@
 """The kernel contract, and sums, products and scalings of kernels.
 
 A new kernel is a subclass of :class:`Kernel` (or of :class:`~errorband.kernels.stationary.Radial`) that declares
-its hyperparameters and writes ``evaluate``: the covariance of two arrays of inputs, as maths.
+its hyperparameters and implements ``evaluate``, the covariance matrix of two arrays of inputs.
 """
 
 import abc
@@ -28,13 +28,13 @@ class Kernel(Module):
     Parameters
     ----------
     active_dims : sequence of int or str, optional
-        The inputs the kernel looks at, by position or by DataFrame column name; all of them by default.
+        The inputs the kernel depends on, by position or by DataFrame column name; all of them by default.
 
     Notes
     -----
-    ``k(X, Z)`` and ``k.diag(X)`` are for people: NumPy in, NumPy float64 out. Library code uses ``gram`` and
-    ``gram_diag``, which JAX can trace. Authors of kernels write ``evaluate`` (and ``evaluate_diag`` where there is a
-    cheaper way than the default), which see only the active inputs. ``k + k``, ``k * k`` and ``number * k`` are
+    Users call ``k(X, Z)`` and ``k.diag(X)``, which take and return NumPy arrays (float64). Library code calls ``gram``
+    and ``gram_diag``, which JAX can trace. Authors of kernels implement ``evaluate`` (and ``evaluate_diag`` if there is
+    a cheaper way than the default), which receive the active inputs only. ``k + k``, ``k * k`` and ``number * k`` are
     kernels.
     """
 
@@ -42,7 +42,7 @@ class Kernel(Module):
         default=None, static=True, kw_only=True, converter=lambda d: None if d is None else _as_dims(d)
     )
 
-    # ------------------------------------------------------------------ what a new kernel writes
+    # ------------------------------------------------------------------ implemented by subclasses
     @abc.abstractmethod
     def evaluate(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         """Covariance of the rows of X with the rows of Z, which have the active columns only."""
@@ -52,15 +52,15 @@ class Kernel(Module):
         return jax.vmap(lambda x: self.evaluate(x[None], x[None])[0, 0])(X)
 
     def defaults(self, X: np.ndarray, y_variance: float) -> dict[str, Any]:
-        """Starting values, from the data, of the hyperparameters left at None."""
+        """Starting values, computed from the data, for the hyperparameters that are None."""
         raise NotImplementedError(f"{type(self).__name__} has hyperparameters but no defaults for them.")
 
     def scale_free(self) -> bool:
-        """Whether the inputs may be standardised before the kernel sees them (not if they are labels)."""
+        """Whether the inputs may be standardised first (False if they are labels)."""
         return True
 
     def check_inputs(self, X: np.ndarray) -> None:
-        """Raise ValueError for (active) inputs outside the kernel's domain; by default, if its vectors do not fit."""
+        """Raise ValueError for active inputs outside the domain; by default, if vector hyperparameters do not fit."""
         for e in entries(self):
             if len(e.path) == 1 and np.ndim(e.value) == 1 and len(e.value) not in (1, X.shape[1]):
                 raise ValueError(
@@ -68,34 +68,34 @@ class Kernel(Module):
                     "number for all, or one for each."
                 )
 
-    # ------------------------------------------------------------------ what library code calls
+    # ------------------------------------------------------------------ called by library code
     def gram(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
-        """Covariance matrix of two arrays of full inputs (traceable)."""
+        """Covariance matrix of two arrays with all columns. Traceable."""
         return self.evaluate(self.select(X), self.select(Z))
 
     def gram_diag(self, X: Float[Array, "N D"]) -> Float[Array, "N"]:
-        """Prior variances at full inputs (traceable)."""
+        """Prior variances at inputs with all columns. Traceable."""
         return self.evaluate_diag(self.select(X))
 
     def select(self, X: Any) -> Any:
-        """The active columns."""
+        """The active columns of X."""
         return X if self.active_dims is None else X[:, np.asarray(self.active_dims)]
 
     def children(self) -> dict[str, "Kernel"]:
-        """Kernels this one is made of, by field name."""
+        """Kernels among the fields, by field name."""
         held = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {name: child for name, child in held.items() if isinstance(child, Kernel)}
 
     def child_inputs(self, X: Any) -> Any:
-        """The inputs its children see."""
+        """The inputs passed to the child kernels."""
         return self.select(X)
 
     def child_columns(self, names: Sequence[str] | None, n_features: int) -> tuple[Sequence[str] | None, int]:
-        """Names and number of the inputs its children see, given those of its own active ones."""
+        """Names and number of the inputs of the child kernels, given those of the active inputs."""
         return names, n_features
 
     def initialised(self, X: np.ndarray, y_variance: float) -> "Kernel":
-        """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
+        """Copy in which hyperparameters that are None have their values from :meth:`defaults`."""
         kernel = self
         if any(len(e.path) == 1 and e.value is None for e in entries(self)):
             kernel = fill(self, self.defaults(np.asarray(self.select(X)), y_variance))
@@ -104,7 +104,7 @@ class Kernel(Module):
         return kernel
 
     def with_columns(self, names: Sequence[str] | None, n_features: int) -> "Kernel":
-        """Copy whose ``active_dims`` are positions; names are looked up among the DataFrame's columns."""
+        """Copy whose ``active_dims`` are positions; names are looked up in the column names."""
         kernel = self
         if self.active_dims is not None:
             dims = tuple(_position(d, names, n_features) for d in self.active_dims)
@@ -126,26 +126,26 @@ class Kernel(Module):
         return mask
 
     def check(self, X: np.ndarray) -> None:
-        """Check full inputs against the domain of this kernel and its children."""
+        """Check inputs with all columns against the domain of this kernel and its children."""
         self.check_inputs(np.asarray(self.select(X)))
         for child in self.children().values():
             child.check(np.asarray(self.child_inputs(X)))
 
-    # ------------------------------------------------------------------ what people call
+    # ------------------------------------------------------------------ called by users
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        """Covariance matrix of X with Z (with itself by default), as NumPy float64."""
+        """Covariance matrix of X with Z (of X with itself by default), as a float64 NumPy array."""
         kernel, X, Z = self._ready(X, X if Z is None else Z)
         with double_precision():
             return np.asarray(compiled_gram(kernel, X, Z))
 
     def diag(self, X: Any) -> np.ndarray:
-        """k(x, x) for each row, as NumPy float64."""
+        """k(x, x) for each row, as a float64 NumPy array."""
         kernel, X = self._ready(X)
         with double_precision():
             return np.asarray(compiled_gram_diag(kernel, X))
 
     def _ready(self, *inputs: Any) -> tuple[Any, ...]:
-        """Checked kernel of plain values, and inputs; what is None gets its default for unit data, to try a kernel."""
+        """Kernel with plain values, and inputs, both checked. Values that are None get their defaults for unit data."""
         arrays = [_as_inputs(X) for X in inputs]
         names, n_features = getattr(inputs[0], "columns", None), arrays[0].shape[1]
         check(self)
@@ -164,18 +164,18 @@ class Kernel(Module):
         return Scaled(self, float(other)) if isinstance(other, numbers.Real) else NotImplemented
 
     __rmul__ = __mul__
-    __array_ufunc__ = None  # NumPy numbers multiply a kernel by the method above, NumPy arrays not at all
+    __array_ufunc__ = None  # so that np.float64(2) * kernel calls __rmul__, and an array times a kernel fails
 
 
 @jax.jit
 def compiled_gram(kernel: Kernel, X: Any, Z: Any) -> Array:
-    """Compiled for each shape: :mod:`errorband.kernels.padded` sees to it that there are few."""
+    """Compiled once per shape; :mod:`errorband.kernels.padded` keeps the number of shapes small."""
     return kernel.gram(X, Z)
 
 
 @jax.jit
 def compiled_gram_diag(kernel: Kernel, X: Any) -> Array:
-    """The same for the diagonal."""
+    """``gram_diag``, compiled once per shape."""
     return kernel.gram_diag(X)
 
 
@@ -186,9 +186,9 @@ class Sum(Kernel):
     Parameters
     ----------
     left, right : Kernel
-        The terms; ``left + right`` says the same.
+        The terms; the same as ``left + right``.
     active_dims : sequence of int or str, optional
-        Inputs both look at; their own ``active_dims`` then count among these.
+        Inputs of both; their own ``active_dims`` are positions among these.
 
     Examples
     --------
@@ -214,15 +214,15 @@ class Sum(Kernel):
 
 
 class Product(Kernel):
-    """k(x, z) = left · right: both must agree that x and z are alike.
+    """k(x, z) = left · right: correlated where both kernels are.
 
     Parameters
     ----------
     left, right : Kernel
-        The factors; ``left * right`` says the same. Where both have a variance, the left one starts at that of the
+        The factors; the same as ``left * right``. If both have a variance, the left one starts at the variance of the
         targets and the right one at 1.
     active_dims : sequence of int or str, optional
-        Inputs both look at; their own ``active_dims`` then count among these.
+        Inputs of both; their own ``active_dims`` are positions among these.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class Product(Kernel):
     def evaluate_diag(self, X):
         return self.left.gram_diag(X) * self.right.gram_diag(X)
 
-    def initialised(self, X, y_variance):  # the left factor carries the variance
+    def initialised(self, X, y_variance):  # the left factor has the variance
         X = np.asarray(self.select(X))
         kernel = _with_field(self, "left", self.left.initialised(X, y_variance))
         return _with_field(kernel, "right", self.right.initialised(X, 1.0))
@@ -252,16 +252,16 @@ class Product(Kernel):
 
 
 class Scaled(Kernel):
-    """A kernel times a given positive number (not learned: kernels have a variance of their own for that).
+    """A kernel times a given positive number, which is not learned (kernels have a variance for that).
 
     Parameters
     ----------
     kernel : Kernel
-        What is scaled.
+        The kernel to scale.
     factor : float
-        By what, more than zero; ``factor * kernel`` says the same.
+        Positive factor; the same as ``factor * kernel``.
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at; its own ``active_dims`` then count among these.
+        Inputs of the kernel; its own ``active_dims`` are positions among these.
 
     Examples
     --------
@@ -294,12 +294,12 @@ class Scaled(Kernel):
 # ------------------------------------------------------------------------------------------------------ helpers
 @jax.custom_vjp
 def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
-    """‖x − z‖² for all pairs; no (N, M, D) array in either direction.
+    """‖x − z‖² for all pairs of rows, without an (N, M, D) array in the forward or backward pass.
 
-    Few inputs are subtracted one by one. For many, one matrix product of the centred inputs is faster, but r² is then
-    exact to ε‖x‖² only, instead of ε²‖x‖². What is below that is set to zero, so that equal rows are at distance zero:
-    kernels that are not smooth at zero depend on it. (Without it the compiler's fused multiply-add would leave ε‖x‖
-    even after x/ℓ − z/ℓ.)
+    Up to four inputs are subtracted one by one. For more, one matrix product of the centred inputs is faster, but its
+    error is ε‖x‖² instead of ε²‖x‖². Values below the error are set to zero, so that equal rows are at distance exactly
+    zero, which kernels that are not smooth at zero need. (Otherwise a fused multiply-add could leave ε‖x‖ even after
+    x/ℓ − z/ℓ.)
     """
     d, eps = X.shape[1], jnp.finfo(X.dtype).eps
     few = d <= 4
@@ -332,14 +332,14 @@ squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
 def by_rows(pair: Callable[..., Any], X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
     """Matrix of ``pair(x, Z) -> (M,)`` over the rows of X, 64 rows at a time.
 
-    For formulas that broadcast over (rows, M, D): the block is recomputed in the backward pass, so that memory stays
-    at 64·M·D whatever N.
+    For formulas that broadcast over (rows, M, D). The backward pass recomputes each block, so that memory is 64·M·D for
+    any N.
     """
     return jax.lax.map(jax.checkpoint(functools.partial(pair, Z=Z)), X, batch_size=64)
 
 
 def half_range(X: np.ndarray) -> np.ndarray:
-    """Half the range of each input, 1 for a constant one: where length-scales start (as in Lázaro-Gredilla 2010)."""
+    """Half the range of each input, 1 if it is constant: starting value of length-scales (Lázaro-Gredilla 2010)."""
     width = 0.5 * np.ptp(X, axis=0)
     return np.where(width > 0, width, 1.0)
 

@@ -13,20 +13,20 @@ from errorband.parameters import POSITIVE, hyperparameter
 class Diffusion(Kernel):
     """k = variance · [exp(time · L)]_ij on the nodes of a graph (Kondor & Lafferty 2002).
 
-    L = C − diag(Σ_j C_ij) is the negative graph Laplacian of the connectivity C. Of a random walk on the graph that
-    leaves a node along each edge at the rate σ, ``time`` is tσ (Smola, *Bayesian Kernel Methods*, 2002). The input is
-    one column of node numbers 0 … m−1. It is never standardised.
+    L = C − diag(Σ_j C_ij) is the negative graph Laplacian of the connectivity C. For a random walk on the graph that
+    leaves a node along each edge at rate σ, ``time`` is tσ (Smola, *Bayesian Kernel Methods*, 2002). The input is one
+    column of node numbers 0 … m−1, which is never standardised.
 
     Parameters
     ----------
     adjacency : array (m, m)
         Symmetric, non-negative connectivity of the graph.
     time : float or None
-        How far the diffusion has gone; 0 would be independence of all nodes.
+        Time of diffusion; for time → 0 all nodes are independent.
     variance : float or None
         Overall scale.
     active_dims : int or str, optional
-        The column with the node numbers, when there are others.
+        The column with the node numbers, if X has others.
 
     Examples
     --------

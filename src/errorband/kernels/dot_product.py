@@ -1,4 +1,4 @@
-"""Kernels of inner products: linear models, polynomials, infinite networks."""
+"""Kernels of inner products: linear models, polynomials, infinite neural networks."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class Constant(Kernel):
     variance : float or None
         Prior variance of the offset. None starts at the variance of the targets.
     active_dims : sequence of int or str, optional
-        Of no consequence here: all inputs are alike.
+        Has no effect: the kernel does not depend on the inputs.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Linear(Kernel):
     variance : float, array or None
         Prior variance of the slopes: one for all inputs or one per input (relevance).
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
 
     Examples
     --------
@@ -73,18 +73,18 @@ class Linear(Kernel):
 class Polynomial(Kernel):
     """k = variance · (x·z/D + offset)^degree, degree a positive integer (Rasmussen & Williams 2006, §4.2).
 
-    The inner product is averaged over the inputs so that one starting value suits any number of them.
+    The inner product is divided by D so that one starting value suits any number of inputs.
 
     Parameters
     ----------
     variance : float or None
-        Overall scale. None starts where the average prior variance is the variance of the targets.
+        Overall scale. None starts at the value for which the average prior variance is that of the targets.
     offset : float or None
-        Zero or more: the weight of lower powers; with 0 there is only the highest. None starts at 1.
+        c ≥ 0, the weight of lower powers; with 0 there is only the highest power. None starts at 1.
     degree : int
         Highest power, one or more.
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Polynomial(Kernel):
 
 
 class ArcSine(Kernel):
-    """The infinite network of erf units (Williams 1997).
+    """Limit of a neural network with infinitely many erf units (Williams 1997).
 
     k = variance · (2/π) asin( 2x̃ᵀΛz̃ / √((1 + 2x̃ᵀΛx̃)(1 + 2z̃ᵀΛz̃)) ), x̃ = (1, x), Λ = diag(ℓ0⁻², ℓ1⁻², …).
     Not stationary: centre the inputs (``normalize=True`` does).
@@ -123,9 +123,9 @@ class ArcSine(Kernel):
     bias_lengthscale : float or None
         ℓ0, the scale of the constant input.
     variance : float or None
-        The prior variance tends to this number far from the origin.
+        Limit of the prior variance far from the origin.
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The half-space kernel: agreement of random linear classifiers."""
+"""The half-space kernel: how often random linear classifiers agree."""
 
 import functools
 from typing import Any
@@ -22,9 +22,9 @@ class HalfSpace(Kernel):
         P = [V(‖x‖/2) + V(‖z‖/2) − 2 V_∩] / V(R),
 
     V(r) the volume of a ball and V_∩ that of the intersection of the two balls: two caps, for any number of inputs D.
-    Needs ‖x‖ ≤ R; inputs beyond are moved to the sphere. Since P shrinks like (‖x‖/2R)^D, the kernel is nearly constant
-    when D is large. (*Sparse and robust kernel methods* prints the formula with ‖x‖ in place of ‖x‖/2 for a radius, and
-    with r in a cube.)
+    Inputs with ‖x‖ > R are projected onto the sphere of radius R. Since P shrinks like (‖x‖/2R)^D, the kernel is nearly
+    constant when D is large. (*Sparse and robust kernel methods* prints the formula with radius ‖x‖ in place of ‖x‖/2,
+    and with r in a cube.)
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class HalfSpace(Kernel):
     variance : float or None
         k(x, x).
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
 
     Examples
     --------
@@ -75,14 +75,14 @@ class HalfSpace(Kernel):
 
 
 def _cap(r: Any, t: Any, d: int) -> Any:
-    """Volume, in units of the unit ball's, of the part of a d-ball of radius r beyond a plane at signed distance t."""
+    """Volume of the part of a d-ball of radius r beyond a plane at signed distance t, relative to the unit ball."""
     share = _cap_share(jnp.clip(t / jnp.where(r > 0, r, 1.0), -1.0, 1.0), d)
     return r**d * share
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _cap_share(s: Any, d: int) -> Any:
-    """Share of the unit d-ball beyond a plane at s: ½ − J_d(s)/2J_d(1), J_d(s) = ∫₀ˢ (1 − u²)^((d−1)/2) du."""
+    """Fraction of the unit d-ball beyond a plane at s: ½ − J_d(s)/2J_d(1), J_d(s) = ∫₀ˢ (1 − u²)^((d−1)/2) du."""
     w = 1 - s * s
     power, J = (jnp.sqrt(w), jnp.arcsin(s)) if d % 2 == 0 else (w, s)  # J_0 or J_1
     for k in range(2 + d % 2, d + 1, 2):

@@ -1,4 +1,4 @@
-"""Covariances at given inputs, as NumPy: padded, so that few sizes are compiled, and cut again."""
+"""Covariances as NumPy arrays. Inputs are padded, so that few shapes are compiled, and the result is cut to size."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from errorband.rows import at_rows, pad_rows, padded_size
 
 
 def gram(kernel: Kernel, X: np.ndarray, Z: np.ndarray, size: int | None = None) -> np.ndarray:
-    """k(X, Z); X is padded to ``size`` rows, where pieces of unequal size should share compiled code."""
+    """k(X, Z). X is padded to ``size`` rows, so that chunks of unequal size can share compiled code."""
     padded = pad_rows(Z, padded_size(len(Z)))
     return at_rows(lambda rows: compiled_gram(kernel, rows, padded), X, size)[:, : len(Z)]
 

@@ -1,4 +1,4 @@
-"""Periodic functions."""
+"""Kernel of periodic functions."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ class Periodic(Radial):
     variance : float or None
         Prior variance.
     period : float, array or None
-        Length of the period, one or one per input. None starts at a quarter of the range; give it when you know it,
-        the evidence has a local optimum at every multiple.
+        Length of the period, one or one per input. None starts at a quarter of the range. Give it if it is known: the
+        evidence has a local optimum at every multiple.
     ard : bool
         With None: one length-scale and period per input (default) or a single one.
     active_dims : sequence of int or str, optional
-        Inputs the kernel looks at.
+        Inputs the kernel depends on.
 
     Examples
     --------

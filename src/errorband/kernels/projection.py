@@ -1,4 +1,4 @@
-"""A kernel of a learned linear map of the inputs."""
+"""A kernel of learned linear combinations of the inputs."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from errorband.parameters import REAL, hyperparameter, value_of
 class Projection(Kernel):
     """k(x, z) = kernel(Pᵀx, Pᵀz), P a learned (D × rank) matrix: supervised dimensionality reduction.
 
-    The scale of P and the kernel's length-scales say the same thing twice; fix the latter with
-    ``SquaredExponential(lengthscale=Parameter(1.0, fixed=True))`` when P is to be read.
+    The scale of P and the kernel's length-scales are redundant; fix the latter with
+    ``SquaredExponential(lengthscale=Parameter(1.0, fixed=True))`` if P is to be interpreted.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Projection(Kernel):
     --------
     >>> from errorband.kernels import SquaredExponential
     >>> k = Projection(SquaredExponential(1.0, 1.0), rank=1, matrix=[[1.0], [-1.0]])
-    >>> k([[1.0, 1.0]], [[5.0, 5.0]])  # the map sees only the difference of the inputs
+    >>> k([[1.0, 1.0]], [[5.0, 5.0]])  # the projection is the difference of the inputs
     array([[1.]])
     """
 
@@ -77,6 +77,6 @@ class Projection(Kernel):
         for j in range(min(self.rank, len(size))):
             if size[j] > 1e-10 * size[0]:
                 matrix[:, j] = axes[j] * np.sqrt(len(X)) / size[j]
-        for j in np.flatnonzero(~matrix.any(axis=0)):  # more directions asked for than the data have
+        for j in np.flatnonzero(~matrix.any(axis=0)):  # the data have fewer directions than ``rank``
             matrix[j % X.shape[1], j] = 1.0
         return {"matrix": matrix}

@@ -43,7 +43,7 @@ class BSpline(Stationary):
         return self.variance * by_rows(row, X / self.lengthscale, Z / self.lengthscale)
 
     def _spline(self, t):
-        """B_p(t)/B_p(0) for t ≥ 0, by truncated powers taken from the far end, where few terms count."""
+        """B_p(t)/B_p(0) for t ≥ 0, as a sum of truncated powers from the far end, where few terms are not zero."""
         p = self.degree
         terms = [(-1) ** k * math.comb(p + 1, k) for k in range((p + 1) // 2 + 1)]
         half = (p + 1) / 2

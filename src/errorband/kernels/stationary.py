@@ -154,7 +154,7 @@ class RationalQuadratic(Radial):
     lengthscale, variance, ard, active_dims
         As in :class:`Stationary`.
     alpha : float or None
-        α > 0: how unlike the length-scales are; towards infinity it is the squared exponential. None starts at 1.
+        α > 0; the smaller, the more the length-scales differ. α → ∞ is the squared exponential. None starts at 1.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class RationalQuadratic(Radial):
 class PoweredExponential(Radial):
     """k = variance · exp(−r^power), 0 < power ≤ 2 (the γ-exponential of Rasmussen & Williams 2006, §4.2).
 
-    ``power=2`` is a squared exponential of length-scale ℓ/√2; above 2 it is no covariance.
+    ``power=2`` is a squared exponential of length-scale ℓ/√2; above 2 it is not a covariance.
 
     Parameters
     ----------
@@ -262,8 +262,8 @@ def heat(time: float, n_features: int = 1) -> SquaredExponential:
     return SquaredExponential(lengthscale=2 * np.sqrt(time), variance=(8 * np.pi * time) ** (-n_features / 2))
 
 
-# The next two functions have derivatives of their own because the usual guard, two nested `where`s, is not safe under
-# XLA: it may compute r² twice, once with a fused multiply-add, so that the two tests disagree where r² is zero.
+# The next two functions have custom derivatives, because the usual guard, two nested `where`s, is not safe under XLA:
+# it may compute r² twice, once with a fused multiply-add, and then the two tests disagree where r² is zero.
 
 
 @jax.custom_vjp
@@ -308,5 +308,5 @@ def _log(r2):
     return jnp.log(jnp.maximum(r2, 1e-300))
 
 
-# Scaled distances below this count as zero in derivatives: nearer, rounding of the inputs outweighs them.
+# Derivatives treat scaled distances below this as zero: they are smaller than the rounding of the inputs.
 CLOSE = 1e-8

@@ -1,6 +1,6 @@
-"""Likelihoods: how a target arises from the latent function.
+"""Likelihoods: the distribution of a target given the latent values.
 
-A new likelihood is one file and one line in :data:`LIKELIHOODS`, which feeds the contract tests and the docs.
+A new likelihood is one file and one line in :data:`LIKELIHOODS`, over which the contract tests run.
 """
 
 from errorband.likelihoods.base import AdditiveNoise, ClassLikelihood, Likelihood

@@ -1,7 +1,7 @@
 """The likelihood contract: p(y_n | f_n), f_n the L latent values of datum n.
 
-A new likelihood is a subclass of :class:`Likelihood` that declares its hyperparameters and writes ``log_prob``. All
-inference rules and predictions work with that alone; what has a closed form may override the default.
+A new likelihood is a subclass of :class:`Likelihood` that declares its hyperparameters and implements ``log_prob``.
+This is sufficient for all inference rules and predictions; other methods may be overridden by closed forms.
 """
 
 import abc
@@ -19,7 +19,7 @@ from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 from errorband.rows import pad_rows
 
-CHUNKS = 4096, 256, 16  # rows evaluated at once on the host's behalf
+CHUNKS = 4096, 256, 16  # numbers of rows for which compiled functions are called
 
 
 class Likelihood(Module):
@@ -30,9 +30,9 @@ class Likelihood(Module):
     n_latents : int
         L, the number of latent values per datum.
     log_concave : bool
-        Whether log p(y | f) is concave in f: then the posterior has one mode and site precisions are not negative.
+        Whether log p(y | f) is concave in f. Then the posterior has one mode, and site precisions are not negative.
     smooth : bool
-        Whether gradient and curvature of log p(y | f) say how the term acts, as Laplace's approximation assumes.
+        Whether log p(y | f) is well described by its gradient and curvature, as Laplace's approximation assumes.
     simplex : bool
         Whether −∇² log p(y | f) = diag(d) − ddᵀ/Σd for a vector d = ``share(f)`` with d ≥ 0.
     conjugate : bool
@@ -61,13 +61,13 @@ class Likelihood(Module):
     support: ClassVar[str] = "real"
     upper: ClassVar[float] = np.inf
 
-    # ------------------------------------------------------------------ what a new likelihood writes
+    # ------------------------------------------------------------------ implemented by subclasses
     @abc.abstractmethod
     def log_prob(self, y: Any, f: Any) -> Any:
-        """Log p(y | f) of one datum: f is a number if L = 1, else a vector of L numbers. Traceable."""
+        """Log p(y | f) of one datum: f is a scalar if L = 1, else a vector of length L. Traceable."""
 
     def defaults(self, y: np.ndarray) -> dict[str, Any]:
-        """Starting values, from the targets, of the hyperparameters left at None."""
+        """Starting values, computed from the targets, for the hyperparameters that are None."""
         raise NotImplementedError(f"{type(self).__name__} has hyperparameters but no defaults for them.")
 
     @property
@@ -92,19 +92,19 @@ class Likelihood(Module):
         return self.location_scale
 
     def check_targets(self, y: np.ndarray) -> None:
-        """Raise ValueError for targets the likelihood cannot have produced."""
+        """Raise ValueError for targets outside the support."""
         check_support(y, self.support, type(self).__name__, self.upper)
 
     def feature(self, y: Any) -> tuple[Any, Any] | None:
-        """Centre and width of the peak or step that p(y | ·) has as a function of one latent value. Traceable.
+        """Centre and width of the peak or step of p(y | ·) as a function of one latent value. Traceable.
 
-        A hint for quadrature: nodes crowd there. None leaves the search to the default.
+        A hint for quadrature, which places more nodes there. None if there is no hint.
         """
         return None
 
-    # ------------------------------------------------------------------ what inference calls
+    # ------------------------------------------------------------------ called by inference
     def log_tilted(self, y: Any, mean: Any, cov: Any) -> Any:
-        """Log ∫ p(y | f) N(f; mean, cov) df of one datum; mean and cov are numbers if L = 1.
+        """Log ∫ p(y | f) N(f; mean, cov) df of one datum; mean and cov are scalars if L = 1.
 
         The default is adaptive quadrature (:mod:`errorband.quadrature`). EP takes first and second derivatives in the
         mean by automatic differentiation.
@@ -139,17 +139,17 @@ class Likelihood(Module):
         return log_integral(log_g, mean, cov, feature=self.feature(y), **rule)
 
     def _frozen(self, y: Any) -> Callable[[Any], Any]:
-        """Log p(y | ·) with its hyperparameters cut off from differentiation: it places quadrature nodes."""
+        """Log p(y | ·) with constant hyperparameters (``stop_gradient``), used to place quadrature nodes."""
         still, y = jax.lax.stop_gradient((self, y))
         return lambda f: still.log_prob(y, f)
 
     def initialised(self, y: np.ndarray) -> "Likelihood":
-        """Copy with every value set: those given stay, those left at None come from :meth:`defaults`."""
+        """Copy in which hyperparameters that are None have their values from :meth:`defaults`."""
         return fill(self, self.defaults(y)) if any(e.value is None for e in entries(self)) else self
 
-    # ------------------------------------------------------------------ what prediction calls (NumPy)
+    # ------------------------------------------------------------------ called by prediction (NumPy)
     def predictive(self, mean: np.ndarray, cov: np.ndarray) -> Predictive:
-        """Distribution of new targets, given mean (n, L) and covariance (n, L, L) of their latent values."""
+        """Distribution of targets, given mean (n, L) and covariance (n, L, L) of their latent values."""
         mean, cov = floored(mean, cov)
         if self.closed_conditionals and self.n_latents == 1:
             return ConditionalPredictive(self, mean[:, 0], cov[:, 0, 0])
@@ -162,12 +162,12 @@ class Likelihood(Module):
         return self.log_density(y.ravel(), np.repeat(mean, G, axis=0), np.repeat(cov, G, axis=0)).reshape(n, G)
 
     def log_density(self, y: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """Log predictive density of targets (n,): :meth:`log_tilted` row by row, on the host."""
+        """Log predictive density of targets (n,): :meth:`log_tilted` for each row, as a NumPy array."""
         mean, cov = floored(mean, cov)
         return in_rows(_log_tilted, self, np.asarray(y, float), mean, cov)
 
     def predictive_moments(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of targets, given those of their latent value (L = 1), by the law of total variance."""
+        """Mean and variance of targets from those of their latent value (L = 1), by the law of total variance."""
         s = np.sqrt(variance)[:, None]
         f, w = panel_rule(mean[:, None], s, mean - REACH * s[:, 0], mean + REACH * s[:, 0], xp=np)
         w = w * np.exp(-0.5 * ((f - mean[:, None]) / s) ** 2)
@@ -186,13 +186,13 @@ class Likelihood(Module):
         return self._conditional(f).variance.reshape(self._shape(f))
 
     def conditional_cdf(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """P(target ≤ y | f), y and f broadcast against one another (but for the axis of latents)."""
+        """P(target ≤ y | f). y and f are broadcast, except for the axis of latents of f."""
         shape = np.broadcast_shapes(np.shape(y), self._shape(f))
         f = np.broadcast_to(f, shape if self.n_latents == 1 else (*shape, self.n_latents))
         return self._conditional(f).cdf(np.broadcast_to(y, shape).ravel()).reshape(shape)
 
     def conditional_sample(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """One draw of y for each latent value (or vector of them)."""
+        """One draw of y for each latent value, or vector of L latent values."""
         return self._conditional(f).sample(1, rng).reshape(self._shape(f))
 
     def feature_array(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -214,12 +214,12 @@ class Likelihood(Module):
         return TabulatedPredictive(log_density, *self._where_to_look(f, np.ones(len(f))), self.support)
 
     def _where_to_look(self, mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """First guess of where targets are, in unbounded coordinates: at the first latent value."""
+        """Centre and width of a first guess of the distribution of targets, in unbounded coordinates."""
         return mean[:, 0], std if self.support == "real" else np.ones(len(std))
 
 
 class AdditiveNoise(Likelihood):
-    """y = f + ε with ε of a fixed distribution: a subclass gives that distribution's variance, cdf and draws."""
+    """y = f + ε, ε of a fixed distribution. A subclass implements the variance, cdf and draws of ε."""
 
     closed_conditionals: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True
@@ -237,23 +237,23 @@ class AdditiveNoise(Likelihood):
         raise NotImplementedError
 
     def predictive_moments(self, mean, variance):
-        """Variances add."""
+        """Mean and variance of y: the variances of f and ε add up."""
         return mean, variance + self.noise_moment()
 
     def conditional_mean(self, f):
-        """The latent value."""
+        """E(y | f) = f."""
         return np.asarray(f, float)
 
     def conditional_variance(self, f):
-        """The same everywhere."""
+        """Var(y | f) = Var ε."""
         return np.full(np.shape(f), self.noise_moment())
 
     def conditional_cdf(self, y, f):
-        """Of the residual."""
+        """P(ε ≤ y − f)."""
         return self.noise_cdf(np.asarray(y) - f)
 
     def conditional_sample(self, f, rng):
-        """Latent value plus noise."""
+        """Draws of f + ε."""
         return f + self.noise_sample(np.shape(f), rng)
 
 
@@ -268,12 +268,12 @@ class ClassLikelihood(Likelihood):
         raise NotImplementedError
 
     def class_probabilities(self, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
-        """P(class) averaged over the latent posterior: (n, C), from mean (n, L) and covariance (n, L, L)."""
+        """Class probabilities (n, C), averaged over latent values of mean (n, L) and covariance (n, L, L)."""
         columns = [self.log_density(np.full(len(mean), value), mean, cov) for value in self.class_values]
         return _normalised(np.stack(columns, axis=1))
 
     def plug_in_probabilities(self, mean: np.ndarray) -> np.ndarray:
-        """P(class) at the latent mean (n, L), its uncertainty left out: (n, C)."""
+        """Class probabilities (n, C) at the latent mean (n, L), ignoring its uncertainty."""
         columns = [
             in_rows(_log_prob, self, np.full(len(mean), float(value)), np.asarray(mean, float))
             for value in self.class_values
@@ -281,11 +281,11 @@ class ClassLikelihood(Likelihood):
         return _normalised(np.stack(columns, axis=1))
 
     def predictive(self, mean, cov):
-        """Class labels as a distribution over numbers."""
+        """Distribution of the class label, a number among ``class_values``."""
         return CategoricalPredictive(self.class_probabilities(mean, cov), self.class_values)
 
     def check_targets(self, y):
-        """Labels must be among the class values."""
+        """Raise ValueError for labels that are not among the class values."""
         values = self.class_values
         if strange := sorted(set(np.unique(y)) - set(values))[:3]:
             raise ValueError(
@@ -301,7 +301,7 @@ def _normalised(log_p: np.ndarray) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------------------------ helpers
 def floored(mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Latent moments as float64, variances at least at round-off: a latent value may be known exactly."""
+    """Latent moments as float64, with variances raised to round-off, since a latent value may be known exactly."""
     mean, cov = np.asarray(mean, float), np.array(cov, float)
     diagonal = np.einsum("nii->ni", cov)
     diagonal += np.maximum(1e-20 * (1 + mean**2) - diagonal, 0.0)
@@ -309,7 +309,7 @@ def floored(mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.ndarray:
-    """A compiled function of the rows of some arrays, in chunks of three sizes only, so that it compiles but thrice."""
+    """Apply a compiled function to the rows of arrays in chunks of three sizes: at most three shapes are compiled."""
     out, start, n = [], 0, len(arrays[0])
     with double_precision():
         while start < n:
@@ -358,6 +358,6 @@ def _listed(values: Any) -> str:
 
 
 def robust_scale(y: np.ndarray) -> float:
-    """Half the spread of the bulk of the targets: where the search for a scale of noise starts."""
+    """Half a robust estimate of the standard deviation of the targets: starting value of noise scales."""
     low, high = np.quantile(y, [0.25, 0.75])
     return 0.5 * float((high - low) / 1.349 or np.std(y) or 1.0)

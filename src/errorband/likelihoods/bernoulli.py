@@ -1,4 +1,4 @@
-"""Two classes: probit and logit links, wrong labels, and the threshold with errors."""
+"""Two classes: probit and logit links, label noise, and a threshold with errors."""
 
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ HALF = Interval(0.0, 0.5)
 
 
 def _optional(value: Any) -> Any:
-    """A hyperparameter of which zero means none."""
+    """A hyperparameter, or None if it is zero."""
     return None if isinstance(value, (int, float)) and value == 0 else as_value(value)
 
 
@@ -27,13 +27,13 @@ class Bernoulli(ClassLikelihood):
     Parameters
     ----------
     link : {"probit", "logit"}
-        s. Log-probabilities of mistakes fall like −f²/2 for the probit, like −|f| for the logit (Rasmussen &
-        Williams 2006, fig. 3.3).
+        The function s. The log probability of a wrong label decreases like −f²/2 for the probit and like −|f| for the
+        logit (Rasmussen & Williams 2006, fig. 3.3).
     bias : float, Parameter or None
-        Learned offset of the latent function, from this value; None is none.
+        Starting value of a learned offset of the latent function; None for no offset.
     label_noise : float, Parameter or None
-        η, the fraction of labels that are flipped, learned from this value unless fixed by a Parameter; 0 is none. With
-        it the likelihood is no longer log-concave.
+        Starting value of η, the fraction of flipped labels, which is learned unless fixed by a Parameter; None or 0 for
+        no label noise. With label noise the likelihood is not log-concave.
 
     Notes
     -----
@@ -60,7 +60,7 @@ class Bernoulli(ClassLikelihood):
 
     @property
     def constraints(self) -> dict[str, Real | None]:
-        """What is absent is no hyperparameter."""
+        """An offset or label noise of None is not a hyperparameter."""
         return {name: None for name in ("bias", "label_noise") if getattr(self, name) is None}
 
     @property
@@ -105,8 +105,8 @@ class Bernoulli(ClassLikelihood):
 class RobustThreshold(ClassLikelihood):
     """Classes y = ±1 by the sign of f, wrong with probability ``error``: ε + (1 − 2ε)·[yf > 0].
 
-    The logarithm is flat but for a step, so only rules that integrate (EP, variational) can use it. On a latent
-    function with Gaussian noise of variance 1 and ε = 0 it is the probit likelihood (Rasmussen & Williams 2006,
+    The logarithm is constant except for a step, so only rules that integrate (EP, variational) can use it. For ε = 0
+    and a latent function with Gaussian noise of variance 1 it is the probit likelihood (Rasmussen & Williams 2006,
     exercise 3.10.1).
 
     Parameters

@@ -1,4 +1,4 @@
-"""Fractions."""
+"""Beta-distributed fractions."""
 
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ class Beta(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> at_half = Beta(precision=9.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt
+    >>> at_half = Beta(precision=9.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0 exactly
     >>> at_half.mean.round(4), at_half.variance.round(4)  # ½ and ¼/(1 + 9)
     (array([0.5]), array([0.025]))
     """
@@ -34,7 +34,7 @@ class Beta(Likelihood):
 
     def log_prob(self, y, f):
         a, b = self.precision * jax.nn.sigmoid(f), self.precision * jax.nn.sigmoid(-f)
-        # log Γ(a) = log Γ(1 + a) − log a, and log a is known where a underflows.
+        # log Γ(a) = log Γ(1 + a) − log a, where log a is accurate even if a underflows.
         log_a, log_b = (jnp.log(self.precision) - jax.nn.softplus(x) for x in (-f, f))
         constant = gammaln(self.precision) - gammaln(1 + a) + log_a - gammaln(1 + b) + log_b
         return constant + (a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y)

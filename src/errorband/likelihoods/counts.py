@@ -14,11 +14,11 @@ from errorband.parameters import POSITIVE, hyperparameter
 from errorband.parameters.checks import check_whole
 from errorband.special import exp_linear, log_gamma_ratio
 
-MOST = 1e18  # larger means cannot be drawn as whole numbers
+MOST = 1e18  # largest mean for which NumPy draws counts
 
 
 def log_link_moments(mean: np.ndarray, variance: np.ndarray, linear: float, square: float) -> tuple[Any, Any]:
-    """Mean and variance of y, if E(y | f) = e^f and Var(y | f) = linear·e^f + square·e^2f: log-normal moments."""
+    """Mean and variance of y if E(y | f) = e^f and Var(y | f) = linear·e^f + square·e^2f, by log-normal moments."""
     with np.errstate(over="ignore"):
         average = np.exp(mean + 0.5 * variance)
         return average, linear * average + average**2 * (square * np.exp(variance) + np.expm1(variance))
@@ -31,7 +31,7 @@ class Poisson(Likelihood):
     --------
     >>> import numpy as np
     >>> counts = Poisson().predictive(np.array([[0.0]]), np.array([[[1.0]]]))  # f ~ N(0, 1)
-    >>> counts.mean.round(4), counts.variance.round(4)  # √e; √e + e(e − 1), more than a Poisson variable has
+    >>> counts.mean.round(4), counts.variance.round(4)  # √e, and √e + e(e − 1), larger than the mean
     (array([1.6487]), array([6.3195]))
     """
 
@@ -65,7 +65,7 @@ class Poisson(Likelihood):
 
 
 class NegativeBinomial(Likelihood):
-    """Counts of mean μ = e^f and variance μ + dispersion·μ²: a Poisson whose rate varies.
+    """Counts of mean μ = e^f and variance μ + dispersion·μ²: a Poisson distribution with a gamma-distributed rate.
 
     With r = 1/dispersion,
 
@@ -74,12 +74,12 @@ class NegativeBinomial(Likelihood):
     Parameters
     ----------
     dispersion : float, Parameter or None
-        0 would be Poisson. None starts the search from the variance of the counts.
+        Positive; towards 0 the distribution is Poisson. None starts from the variance of the counts.
 
     Examples
     --------
     >>> import numpy as np
-    >>> f = np.log([[10.0]]), np.array([[[0.0]]])  # the rate is 10, without doubt
+    >>> f = np.log([[10.0]]), np.array([[[0.0]]])  # the rate is exactly 10
     >>> NegativeBinomial(dispersion=0.5).predictive(*f).variance.round(4)  # 10 + 0.5 · 10²
     array([60.])
     """
@@ -126,12 +126,12 @@ class Binomial(Likelihood):
     Parameters
     ----------
     n_trials : int
-        Trials behind each count.
+        Number of trials of each count.
 
     Examples
     --------
     >>> import numpy as np
-    >>> heads = Binomial(10).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt: a fair coin
+    >>> heads = Binomial(10).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0 exactly: a fair coin
     >>> heads.mean.round(4), heads.variance.round(4)
     (array([5.]), array([2.5]))
     """

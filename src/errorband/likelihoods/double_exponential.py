@@ -14,12 +14,12 @@ from errorband.special import LOG_2PI, log_exponential_tail
 class DoubleExponential(AdditiveNoise):
     """p(y | f) = exp(−|y − f|/scale) / (2 scale): robust, and log-concave (Naish-Guzman 2007, eq. 3.3).
 
-    The variance of the noise is 2 scale². With r = y − m, the integral over N(f; m, v) is two normal tails, each in a
-    form that neither over- nor underflows (its moments: Kuss 2006; Lázaro-Gredilla 2010, §5.3.1):
+    The variance of the noise is 2 scale². With r = y − m, the integral over N(f; m, v) is a sum of two normal tails,
+    each computed without over- or underflow (its moments: Kuss 2006; Lázaro-Gredilla 2010, §5.3.1):
 
         Z = (1/2b) [T(r) + T(−r)],    T(r) = ∫₀^∞ exp(−t/b) N(t; r, v) dt = exp(v/2b² − r/b) Φ(r/√v − √v/b).
 
-    The logarithm has a kink and no curvature: use EP or variational inference.
+    The logarithm has a kink and zero curvature elsewhere, so use EP or variational inference, not Laplace.
 
     Parameters
     ----------

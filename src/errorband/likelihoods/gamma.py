@@ -1,4 +1,4 @@
-"""Positive targets."""
+"""Gamma-distributed positive targets."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ class Gamma(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> at_one = Gamma(shape=4.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0, without doubt
+    >>> at_one = Gamma(shape=4.0).predictive(np.array([[0.0]]), np.array([[[0.0]]]))  # f = 0 exactly
     >>> at_one.mean.round(4), at_one.variance.round(4)  # e⁰ and 1/4
     (array([1.]), array([0.25]))
     """

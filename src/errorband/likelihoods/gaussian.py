@@ -20,11 +20,12 @@ class Gaussian(Likelihood):
     noise_variance : float, Parameter or None
         Variance of the noise. None starts the search at a quarter of the variance of the targets.
     min_noise_variance : float
-        Lower bound the search respects, such as bin²/12 for targets recorded in bins.
+        Lower bound of the variance, such as bin²/12 for targets recorded in bins. In the units of the model too: with
+        ``normalize=True``, the default, divide it by the variance of the targets.
 
     Notes
     -----
-    Like all hyperparameters, both are in the units the model sees: with ``normalize=True``, those of standardised
+    Like all hyperparameters, both are in the units of the model: with ``normalize=True``, those of standardised
     targets.
 
     Examples
@@ -45,7 +46,7 @@ class Gaussian(Likelihood):
 
     @property
     def constraints(self) -> dict[str, Real]:
-        """The bound given at construction replaces the plain positivity."""
+        """The noise variance is above ``min_noise_variance``."""
         return {"noise_variance": GreaterThan(float(self.min_noise_variance))}
 
     def log_prob(self, y, f):

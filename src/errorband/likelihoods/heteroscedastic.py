@@ -1,4 +1,4 @@
-"""Gaussian noise whose variance is a latent function too."""
+"""Gaussian noise whose log variance is a second latent function."""
 
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ class HeteroscedasticGaussian(Likelihood):
 
         ∫∫ p(y | f) N(f; m, V) df = ∫ N(y; m₁ + c(f₂ − m₂), v₁ − c²v₂ + noise_variance·exp(f₂)) N(f₂; m₂, v₂) df₂,
 
-    one dimension of quadrature.
+    a one-dimensional integral.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class HeteroscedasticGaussian(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> mean, cov = np.array([[0.0, 0.0]]), np.diag([0.0, 1.0])[None]  # f₁ is known, f₂ ~ N(0, 1)
+    >>> mean, cov = np.array([[0.0, 0.0]]), np.diag([0.0, 1.0])[None]  # f₁ = 0 exactly, f₂ ~ N(0, 1)
     >>> HeteroscedasticGaussian(0.1).predictive(mean, cov).variance.round(4)  # 0.1 √e
     array([0.1649])
     """
@@ -75,7 +75,7 @@ class HeteroscedasticGaussian(Likelihood):
         return log_integral(log_g_of(*arguments), mean[1], cov[1, 1], frozen=frozen, concave=False)
 
     def expected_log_prob(self, y, mean, cov):
-        """E exp(−f₂)(y − f₁)²: weighting by exp(−f₂) moves the mean of f₁ by −v₁₂."""
+        """In closed form: in E exp(−f₂)(y − f₁)² the weight exp(−f₂) shifts the mean of f₁ by −v₁₂."""
         log_variance = mean[1] + jnp.log(self.noise_variance)
         square = (y - mean[0] + cov[0, 1]) ** 2 + cov[0, 0]
         return -0.5 * (square * exp_linear(0.5 * cov[1, 1] - log_variance) + log_variance + LOG_2PI)

@@ -30,7 +30,7 @@ class Huber(AdditiveNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # the latent value, without doubt
+    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # a latent value of exactly 0
     >>> lower, upper = Huber(scale=1.0, threshold=1.345).predictive(*known).interval(0.99)
     >>> upper.round(3)  # 2.576 for normal noise of that scale
     array([3.664])
@@ -57,7 +57,7 @@ class Huber(AdditiveNoise):
         return jax.nn.logsumexp(jnp.stack([middle, right, left])) - power * self._log_constant()
 
     def expected_log_prob(self, y, mean, cov):
-        """Partial moments of a normal between and beyond the thresholds."""
+        """In closed form, from partial moments of a normal between and beyond the thresholds."""
         k, u, s = self.threshold, (y - mean) / self.scale, jnp.sqrt(cov) / self.scale
         a, b = (-k - u) / s, (k - u) / s
         cdf, pdf = jax.scipy.special.ndtr, lambda x: jnp.exp(-0.5 * (x**2 + LOG_2PI))

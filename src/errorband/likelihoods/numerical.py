@@ -1,4 +1,4 @@
-"""Predictive distributions by numerical integration: over the latent value, or over the target."""
+"""Predictive distributions by numerical integration over the latent value or over the target."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +9,18 @@ from scipy.interpolate import CubicSpline
 from errorband.predictive import TRANSFORMS, CategoricalPredictive, QuantilesFromCdf, check_probabilities
 from errorband.quadrature import REACH, panel_rule
 
-MAX_COUNT = 4096  # counts tabulated for a likelihood that gives its log_prob only
+MAX_COUNT = 4096  # largest table of counts, for a likelihood that implements log_prob only
 
 
 class ConditionalPredictive(QuantilesFromCdf):
-    """Conditionals of the target given one latent value, averaged over N(mean, variance) of that value.
+    """Conditional distributions of the target given one latent value, averaged over its N(mean, variance).
 
     Parameters
     ----------
     likelihood : Likelihood
-        Gives ``predictive_moments``, ``conditional_cdf``, ``conditional_sample``, ``log_density`` and ``feature``.
+        Implements ``predictive_moments``, ``conditional_cdf``, ``conditional_sample``, ``log_density`` and ``feature``.
     mean, variance : arrays (n,)
-        Of the latent value.
+        Mean and variance of the latent value.
     """
 
     def __init__(self, likelihood: Any, mean: np.ndarray, variance: np.ndarray):
@@ -30,7 +30,7 @@ class ConditionalPredictive(QuantilesFromCdf):
         self.std = np.sqrt(moment)
 
     def cdf(self, y):
-        """∫ P(target ≤ y | f) N(f) df, nodes crowded where the conditional turns over."""
+        """∫ P(target ≤ y | f) N(f) df, with more nodes where the conditional changes from 0 to 1."""
         y = self._targets(y)
         lowest, highest = {"unit": (0.0, 1.0), "real": (-np.inf, np.inf)}.get(self.support, (0.0, self.upper))
         inside = (y >= lowest) & (y < highest)
@@ -63,20 +63,20 @@ class ConditionalPredictive(QuantilesFromCdf):
 
 
 class TabulatedPredictive(QuantilesFromCdf):
-    """Known by its log density only: tabulated over the support, normalised, integrated through a cubic spline.
+    """A distribution given by its log density: tabulated, normalised and integrated by a cubic spline.
 
     Parameters
     ----------
     log_density : callable
-        Log density of targets (n, G), for G targets at each of n inputs.
+        Maps targets (n, G), G of them at each of n inputs, to their log density (n, G).
     centre, width : arrays (n,)
-        Where to look first for the bulk of the distribution, in the unbounded coordinates of the support.
+        First guess of centre and width of the distribution, in unbounded coordinates.
     support : {"real", "positive", "unit", "count"}
     """
 
     def __init__(self, log_density: Callable[[np.ndarray], np.ndarray], centre: Any, width: Any, support: str = "real"):
         self._log_density, self.support = log_density, support
-        self.mean = np.asarray(centre, float)  # its shape is needed from here on
+        self.mean = np.asarray(centre, float)  # replaced below; its shape is used before that
         if support == "count":
             self._tabulate_counts()
         else:
@@ -131,10 +131,10 @@ class TabulatedPredictive(QuantilesFromCdf):
         return np.where(inside & ~np.isnan(value), value, -np.inf)
 
     def _find_bulk(self, t: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Mode, half width at half a nat, and how far in asinh(t/width) the density matters."""
+        """Mode, half width at half a nat below it, and the range of asinh(t/width) with appreciable density."""
         rows, u = np.arange(len(t)), np.linspace(-14.0, 14.0, 57)
         going = np.full(len(t), True)
-        for _ in range(25):  # a wide scan, then ever closer ones until the density hardly falls in between
+        for _ in range(25):  # a wide scan, then finer ones until the density hardly varies between neighbours
             scan = t[:, None] + width[:, None] * np.sinh(u)
             value = self._log_in_t(scan)
             best = np.argmax(value, axis=1)
@@ -156,7 +156,7 @@ class TabulatedPredictive(QuantilesFromCdf):
         return t, scale, float(np.arcsinh(np.max(last / scale)))
 
     def _integral(self, u: np.ndarray) -> np.ndarray:
-        """Spline at any number of u per input, (n, k)."""
+        """The cdf at k values of u per input, (n, k), from the spline."""
         x, c = self._spline.x, self._spline.c  # c: (5, cells, n)
         cell = np.clip(np.searchsorted(x, u) - 1, 0, len(x) - 2)
         off, value = np.clip(u, x[0], x[-1]) - x[cell], 0.0

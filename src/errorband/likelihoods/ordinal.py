@@ -1,4 +1,4 @@
-"""Ordered classes."""
+"""Ordered classes: cumulative probit."""
 
 from typing import Any, ClassVar
 
@@ -20,14 +20,14 @@ class Ordinal(ClassLikelihood):
 
         p(y | f) = Φ(θ_y − f) − Φ(θ_{y−1} − f),    θ_{−1} = −∞, θ_{C−1} = ∞.
 
-    Averaged over N(f; m, v) the same holds with θ − m over √(1 + v). (Chu & Ghahramani 2005.)
+    Averaged over N(f; m, v), θ − f is replaced by (θ − m)/√(1 + v) (Chu & Ghahramani 2005).
 
     Parameters
     ----------
     n_classes : int
         C, two or more.
     thresholds : increasing array (C − 1,), Parameter or None
-        Learned. None starts them at the quantiles of the class frequencies.
+        Starting values of the learned thresholds. None starts at the normal quantiles of the class frequencies.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Two kinds of Gaussian noise: regular data and outliers."""
+"""A mixture of two normal distributions: regular noise and outliers."""
 
 from typing import Any, ClassVar
 
@@ -15,16 +15,16 @@ from errorband.predictive import GaussianMixturePredictive
 class OutlierMixture(Likelihood):
     """p(y | f) = (1 − e) N(y; f, σ²) + e N(y; f, rσ²), r > 1 (Box & Tiao 1968; Naish-Guzman 2007, eq. 3.1).
 
-    Integrated over N(f; m, v) it is the same with v added to both variances. Not log-concave.
+    Integrated over N(f; m, v) it is the same mixture with v added to both variances. Not log-concave.
 
     Parameters
     ----------
     noise_variance : float, Parameter or None
-        σ², of regular data.
+        σ², the noise variance of regular data.
     variance_ratio : float, Parameter or None
-        r > 1: how many times larger the variance of outliers is. None starts the search at 100.
+        r > 1, the ratio of the variance of outliers to σ². None starts the search at 100.
     outlier_fraction : float, Parameter or None
-        e, in (0, ½). None starts at 0.05.
+        e, the fraction of outliers, in (0, ½). None starts at 0.05.
 
     Examples
     --------

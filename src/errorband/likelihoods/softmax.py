@@ -1,4 +1,4 @@
-"""Several classes: the softmax of as many latent functions."""
+"""Several classes: the softmax of one latent function per class."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ class Softmax(ClassLikelihood):
     Parameters
     ----------
     n_classes : int
-        C, two or more; also the number of latent functions.
+        C ≥ 2, the number of classes and of latent functions.
 
     Notes
     -----
@@ -60,7 +60,7 @@ class Softmax(ClassLikelihood):
         return f[jnp.asarray(y, int)] - jax.nn.logsumexp(f)
 
     def share(self, f: Any) -> Any:
-        """Class probabilities π: the curvature of −log p is diag(π) − ππᵀ, whatever the class."""
+        """Class probabilities π: the curvature of −log p is diag(π) − ππᵀ for every class."""
         return jax.nn.softmax(f)
 
     def expected_log_prob(self, y, mean, cov):

@@ -12,11 +12,11 @@ from errorband.special import log_gamma_ratio
 
 
 class StudentT(AdditiveNoise):
-    """y = f + scale·t, t of a Student distribution: outliers are all but ignored (Naish-Guzman 2007, eq. 3.2).
+    """y = f + scale·t, t of a Student distribution: outliers have little effect (Naish-Guzman 2007, eq. 3.2).
 
         p(y | f) = Γ((ν+1)/2) / (Γ(ν/2) √(πν) scale) · (1 + (y − f)²/(ν scale²))^(−(ν+1)/2)
 
-    Not log-concave: far from f, a datum pulls less the further it is.
+    Not log-concave: the pull of a datum far from f decreases with its distance.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class StudentT(AdditiveNoise):
     Examples
     --------
     >>> import numpy as np
-    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # the latent value, without doubt
+    >>> known = np.array([[0.0]]), np.array([[[0.0]]])  # a latent value of exactly 0
     >>> lower, upper = StudentT(df=4.0, scale=1.0).predictive(*known).interval(0.99)
     >>> upper.round(3)  # 2.576 for normal noise of that scale
     array([4.604])

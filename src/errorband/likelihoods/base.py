@@ -19,7 +19,7 @@ from errorband.predictive import CategoricalPredictive, Predictive
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 from errorband.rows import pad_rows
 
-CHUNKS = 4096, 256, 16  # numbers of rows for which compiled functions are called
+CHUNKS = 4096, 256, 16  # sizes of the chunks for which functions of rows are compiled
 
 
 class Likelihood(Module):

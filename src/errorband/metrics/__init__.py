@@ -1,4 +1,4 @@
-"""How good a prediction with an error band is: accuracy, density, calibration, and scikit-learn scorers.
+"""Metrics of predictions with error bands: accuracy, density, calibration, and scikit-learn scorers.
 
 Every metric takes plain arrays of one shape, checks them, and returns a ``float`` averaged over the test points;
 the CRPS and PIT functions return one value per point. NLPD is the quantity that some papers call MNLP.

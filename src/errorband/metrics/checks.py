@@ -1,4 +1,4 @@
-"""Checks of what metrics are given."""
+"""Checks of the arguments of metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 class PredictiveLike(Protocol):
-    """The part of a predictive distribution that metrics read."""
+    """The methods of a predictive distribution that metrics call."""
 
     @property
     def mean(self) -> Any: ...
@@ -66,7 +66,7 @@ def positive(name: str, array: Array) -> Array:
 
 
 def unit_interval(name: str, array: Array) -> Array:
-    """Probabilities, forgiven for rounding just outside [0, 1]."""
+    """Probabilities as an array, clipped if rounding put them just outside [0, 1]."""
     if array.min() < -1e-6 or array.max() > 1 + 1e-6:
         raise ValueError(
             f"{name} must lie in [0, 1]; got values from {array.min():g} to {array.max():g}. Pass probabilities, "

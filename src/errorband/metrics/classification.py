@@ -1,4 +1,4 @@
-"""Predictions of classes: information, rejection, reliability."""
+"""Metrics of class probabilities: information, rejection, reliability."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def error_reject_curve(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tu
     """
     confidence, correct = _confidence(y, proba, classes)
     order = np.argsort(confidence)
-    rejected = np.unique(confidence[order], return_index=True)[1]  # equal confidences go together
+    rejected = np.unique(confidence[order], return_index=True)[1]  # points of equal confidence are rejected together
     errors_kept = np.cumsum(~correct[order][::-1])[::-1][rejected]
     return rejected / order.size, errors_kept / (order.size - rejected)
 
@@ -99,7 +99,7 @@ def error_reject_curve(y: ArrayLike, proba: ArrayLike, classes: ArrayLike) -> tu
 def reliability_curve(
     y: ArrayLike, proba: ArrayLike, classes: ArrayLike, n_bins: int = 10
 ) -> tuple[Array, Array, NDArray[np.int64]]:
-    r"""How often the predicted class is right, against how probable it was said to be.
+    r"""Reliability curve: accuracy of the predicted class as a function of its predicted probability.
 
     The points are grouped by :math:`c_i = \max_k p_{ik}` into ``n_bins`` bins of equal width over [0, 1]. In bin
     :math:`B` the curve compares :math:`\frac{1}{|B|} \sum_{i \in B} c_i` with

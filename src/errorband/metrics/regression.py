@@ -1,4 +1,4 @@
-"""Predictions of numbers: accuracy, density, bands, calibration, CRPS."""
+"""Metrics of regression: accuracy, density, bands, calibration, CRPS."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def msll(y: ArrayLike, mean: ArrayLike, std: ArrayLike, y_train_mean: float, y_t
 
 
 def coverage(y: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> float:
-    r"""Share of targets inside their band, :math:`\frac1n \sum_i 1\{l_i \le y_i \le u_i\}`.
+    r"""Fraction of targets inside their band, :math:`\frac1n \sum_i 1\{l_i \le y_i \le u_i\}`.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def crps_sample(y: ArrayLike, samples: ArrayLike) -> Array:
             f"samples must have shape (n_draws, *{y.shape}) with n_draws >= 2 to match y; got {samples.shape}. "
             "Put the draws along the first axis, and draw more than one."
         )
-    error = np.sort(samples - y, axis=0)  # about y, so that a large common offset costs no digits
+    error = np.sort(samples - y, axis=0)  # relative to y, so that a large common offset causes no cancellation
     draws = len(error)
     rank = 2 * np.arange(draws) + 1 - draws  # sum over pairs of |x_s - x_t|, each pair once, is rank @ sorted
     return np.mean(np.abs(error), axis=0) - np.tensordot(rank, error, axes=1) / (draws * (draws - 1))

@@ -1,4 +1,4 @@
-"""Scorers for cross_val_score, GridSearchCV and their like."""
+"""Scorers for cross_val_score, GridSearchCV and similar functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Scorer = Callable[[Any, Any, ArrayLike], float]
 
 
 def _predictive(estimator: Any, X: Any) -> PredictiveLike:
-    """The predictive distribution at X, looked for through searches and pipelines, which do not pass it on."""
+    """Predictive distribution at X of the estimator inside searches and pipelines, which do not forward the method."""
     if hasattr(estimator, "predictive"):
         return estimator.predictive(X)
     if hasattr(estimator, "best_estimator_"):
@@ -158,7 +158,7 @@ def neg_calibration_error_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def _last(estimator: Any) -> Any:
-    """The estimator that learns, at the end of searches and pipelines."""
+    """The final estimator inside searches and pipelines."""
     if hasattr(estimator, "best_estimator_"):
         return _last(estimator.best_estimator_)
     return _last(estimator[-1]) if hasattr(estimator, "steps") else estimator

@@ -1,4 +1,4 @@
-"""What a column of a table holds: numbers, yes/no values, dates or words."""
+"""Recognise the content of a column: numbers, yes/no values, dates or words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cells(NamedTuple):
 
 
 def read_cells(column: pd.Series, kind: str = "", notation: str = "") -> Cells:
-    """Find out what a column holds; with `kind` and `notation`, read text as training did."""
+    """Recognise and parse a column; with `kind` and `notation`, parse text as in training."""
     missing = column.isna().to_numpy(dtype=bool)
     if missing.all():
         return Cells("empty", np.full(len(column), np.nan))

@@ -1,4 +1,4 @@
-"""What is learned about each column, and about the target."""
+"""Encodings of columns and of the target, learned from the training table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPAN_FOR_CYCLE = {"year": 365.25, "week": 14.0}
 
 @dataclass(frozen=True)
 class Column:
-    """How one column becomes features."""
+    """Encoding of one column as features."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class Column:
         return replace(learned, origin=float(values.min()), cycles=cycles)
 
     def read(self, column: pd.Series) -> Cells:
-        """Read a column as training did, into floats; a level becomes its place in `levels`, or -1 if unseen."""
+        """Parse a column as in training, into floats; a level becomes its position in `levels`, or -1 if unseen."""
         cells = read_cells(column, self.kind, self.notation)
         if cells.kind == "empty":
             return cells
@@ -130,7 +130,7 @@ def leave_out_constant(cells: dict[str, Cells], rows: np.ndarray, notices: list[
 
 
 def tell_gaps(gaps: Mapping[str, np.ndarray], cells: Mapping[str, Cells]) -> str:
-    """Name the columns with missing cells, with counts and the text of cells that are no dates."""
+    """Name the columns with missing cells, with counts and the text of cells that are not dates."""
     found = []
     for name, gap in gaps.items():
         odd = cells[name].unreadable if name in cells else ()

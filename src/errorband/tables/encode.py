@@ -1,4 +1,4 @@
-"""Learn from a table how to make a numeric matrix of it, and make the same matrix of later tables."""
+"""Encode tables as numeric matrices, with an encoding learned from the training table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FORMAT, _VERSION = "errorband.table-encoder", 1
 
 @dataclass(frozen=True)
 class Encoded:
-    """A table as a numeric matrix; all arrays but none of the lists have one entry per kept row.
+    """A table as a numeric matrix. Arrays have one entry per kept row; lists do not.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """How a table becomes a numeric matrix, learned once with `fit` and saved as JSON.
+    """Encoding of a table as a numeric matrix, learned once with `fit` and saved as JSON.
 
     ==================  ==============================================================================================
     Column              Features
@@ -103,13 +103,13 @@ class TableEncoder:
     Attributes
     ----------
     target, task, missing, id_column : str
-        What was asked for; `task` is ``"regression"`` or ``"classification"``.
+        The arguments of `fit`; `task` is ``"regression"`` or ``"classification"``.
     columns, target_column, unused : list, object, list of str
-        What was learned about the features and the target, and the columns that are left out.
+        The learned encodings of the features and of the target, and the columns that are left out.
     labels, label_type : list of str, str
         The classes as text, and the type they had: ``"str"``, ``"int"``, ``"float"`` or ``"bool"``.
     notices : list of str
-        What was decided while learning, for the user.
+        Decisions made by `fit`, as sentences for the user.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class TableEncoder:
         )
 
     def _read_target(self, frame: pd.DataFrame, with_target: bool | None) -> np.ndarray | None:
-        """Return the target as floats: NaN if missing, for classes the place of the label or -1 if unseen."""
+        """Return the target as floats: NaN if missing, for classes the index of the label or -1 if unseen."""
         if with_target:
             require_column(frame, self.target)
         if with_target is False or self.target not in frame:

@@ -1,4 +1,4 @@
-"""The one exception of the table layer, and the small phrases its sentences are built from."""
+"""The exception of the table layer, and helpers that build its messages."""
 
 from __future__ import annotations
 

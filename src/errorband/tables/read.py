@@ -1,4 +1,4 @@
-"""Read tables from CSV, gzip and Parquet, and write them so that no half-written file is ever seen."""
+"""Read tables from CSV, gzip and Parquet."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def read_table(
 
 
 def _open_source(name: str, max_bytes: int, label: str) -> IO[bytes]:
-    """Open a file or standard input so that one can go back to its first bytes."""
+    """Open a file or standard input as a seekable stream."""
     if name == "-":
         pipe = getattr(sys.stdin, "buffer", None)
         if pipe is None:
@@ -265,7 +265,7 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
     try:
         header, nameless, n_rows = _scan(_records(data, encoding, delimiter), label, max_columns, delimiter)
         with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # it tells of cells that would be lost
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # raised for cells that would be lost
             frame = pd.read_csv(
                 io.BytesIO(data),
                 sep=delimiter,

@@ -1,4 +1,4 @@
-"""Write tables, whole or not at all."""
+"""Write tables atomically."""
 
 from __future__ import annotations
 

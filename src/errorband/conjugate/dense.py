@@ -102,7 +102,8 @@ class _Factors(NamedTuple):
 
 def _at_data(latent: Latent, noise: np.ndarray, data: TrainingData) -> _Factors:
     memory = _Memory.of(len(data.padded))
-    return _factorise(*_covariance(latent, data.padded, memory.K), noise, data, memory.buffer)
+    K, m = _covariance(latent, data.padded, memory.K)
+    return _factorise(K, m, noise, data, memory.buffer)
 
 
 def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np.ndarray) -> _Factors:

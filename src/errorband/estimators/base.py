@@ -119,11 +119,12 @@ class GaussianProcess(BaseEstimator):
         members = [found.objective.conclude(theta) for theta in draws]
         posteriors = tuple(conclusion.posterior for _, conclusion in members)
         weights = np.full(len(members), 1.0 / len(members))
-        return MixturePosterior(weights, posteriors, tuple(model.likelihood for model, _ in members))
+        likelihoods = tuple(model.likelihood for model, _ in members)
+        return MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
 
     def _keep_model(self, model: Model) -> None:
         self._model = model
-        self.likelihood_ = model.likelihood
+        self.likelihood_: Any = model.likelihood
         latents = self.latents_
         self.kernel_ = model.latent.kernel if model.shared else {name: l.kernel for name, l in latents.items()}
         self.mean_ = model.latent.mean if model.shared else {name: l.mean for name, l in latents.items()}

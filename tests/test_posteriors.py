@@ -16,7 +16,8 @@ from errorband import means
 from errorband.approximations import FITC, PIC, Exact, Nystrom
 from errorband.inference import EP, Laplace
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
-from errorband.posterior import POSTERIORS
+from errorband.posterior import POSTERIORS, MixturePosterior
+from errorband.training import FitResult, Stop, Trained
 from sparse_reference import fixed
 
 DATA_X, DATA_Y, _ = dense.formula_data()
@@ -26,6 +27,21 @@ FLAT = {"mean": means.Linear(marginalize=True)}
 LOCAL = PIC(inducing_inputs=Z, centres=CENTRES)
 pytestmark = pytest.mark.filterwarnings("ignore:.*variances of the Nyström approximation")
 
+
+class Draws:
+    """A trainer that returns three vectors in place of one: predictions are a mixture."""
+
+    seconds = np.inf
+
+    def within(self, seconds):
+        return self
+
+    def train(self, objective, theta0, **options):
+        draws = theta0 + 0.2 * np.array([[-1.0], [0.0], [1.0]])
+        result = FitResult(0.0, theta0, 0.0, 0, 3, Stop.CONVERGED, None, 0.0, (), (), draws=draws)
+        return Trained(result, None)
+
+
 # A newcomer adds a model that is predicted with it: approximation, likelihood, rule, other settings.
 CASES = {
     "closed form, dense": (Exact(), Gaussian(0.0625), "auto", {"mean": "linear"}),
@@ -33,6 +49,8 @@ CASES = {
     "closed form, inducing": (FITC(inducing_inputs=Z), Gaussian(0.0625), "auto", {"mean": "linear"}),
     "closed form, local": (LOCAL, Gaussian(0.0625), "auto", {"mean": "linear"}),
     "closed form, Nyström": (Nystrom(inducing_inputs=Z), Gaussian(0.0625), "auto", {"mean": "linear"}),
+    "mixture": (Exact(), Gaussian(0.0625), "auto", {"optimizer": Draws()}),
+    "mixture of classes": (Exact(), Bernoulli(), EP(), {"optimizer": Draws()}),
     "sites, dense": (Exact(), Bernoulli(), EP(), {}),
     "sites, inducing": (FITC(inducing_inputs=Z), Bernoulli(), EP(), {}),
     "sites, local": (LOCAL, Bernoulli(), EP(), {}),
@@ -48,7 +66,8 @@ def fitted(case):
     approximation, likelihood, rule, options = CASES[case]
     y = {"Bernoulli": np.where(Y > 0.1, 1.0, -1.0), "Softmax": np.digitize(Y, [-0.3, 0.4]).astype(float)}
     model = fixed(approximation, likelihood=likelihood, inference=rule, **options)
-    return model.fit(X, y.get(type(likelihood).__name__, Y))
+    # A trainer of one's own cannot be saved.
+    return model.fit(X, y.get(type(likelihood).__name__, Y)).set_params(optimizer=None)
 
 
 def test_every_registered_posterior_has_a_case():
@@ -126,3 +145,24 @@ def test_no_variance_is_negative_where_all_is_known():
         known = fixed(approximation, likelihood=Gaussian(1e-9)).fit(X, Y)
         variance = known.posterior_.marginals(X)[1][:, 0, 0]
         assert np.all((variance >= 0) & (variance < 1e-4))
+
+
+@pytest.mark.parametrize("case", ["mixture", "mixture of classes"])
+def test_a_mixture_is_that_of_its_members(case):
+    model = fitted(case)
+    posterior, likelihoods = model.posterior_, model.posterior_.likelihoods
+    assert isinstance(posterior, MixturePosterior)
+    members = [m.predictive(l, X_NEW) for m, l in zip(posterior.members, likelihoods, strict=True)]
+    y = np.sign(np.sin(np.arange(60.0)))
+    density = np.mean([np.exp(m.log_density(y)) for m in members], axis=0)
+    found = model.predictive(X_NEW)
+    assert_allclose(np.exp(found.log_density(y)), density, rtol=1e-9)
+    assert_allclose(found.mean, np.mean([m.mean for m in members], axis=0), rtol=1e-9, atol=1e-12)
+    spread = np.mean([m.variance + m.mean**2 for m in members], axis=0) - found.mean**2
+    assert_allclose(found.variance, spread, rtol=1e-8)
+    mean, cov = posterior.marginals(X_NEW)
+    each = [m.marginals(X_NEW) for m in posterior.members]
+    assert_allclose(mean, np.mean([m for m, _ in each], axis=0), rtol=1e-12)
+    assert_allclose(cov[:, 0, 0], np.mean([c[:, 0, 0] + m[:, 0] ** 2 for m, c in each], axis=0) - mean[:, 0] ** 2)
+    alone = [m.log_density(y) for m in members]
+    assert not np.allclose(alone[0], alone[2])  # the draws differ

@@ -10,7 +10,7 @@ import numpy as np
 
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
-from errorband.approximations.inducing import UNIT
+from errorband.features.points import UNIT
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.training import LBFGS
@@ -74,20 +74,34 @@ class VariationalGP(ExactGP):
         self.gp.set_params(approximation=self.approximation(inducing_inputs=Z))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        units = self.units()
-        value, gradient = super().value_and_gradient(theta / units)
-        return value, gradient / units
+        order = self.order()
+        value, gradient = super().value_and_gradient((theta / self.units())[order])
+        back = np.empty_like(gradient)
+        back[order] = gradient
+        return value, back / self.units()
 
     def units(self) -> Array:
         """The library's vector has inducing inputs in units of its own."""
         own, Z = split_inducing_inputs(self.theta, self.X.shape[1])
         return np.append(np.ones(own.size), np.full(Z.size, UNIT))
 
+    def order(self) -> Array:
+        """The library's vector has the noise last."""
+        noise = self.X.shape[1] + 1
+        return np.append(np.delete(np.arange(len(self.theta)), noise), noise)
+
     def fit(self, record: Record) -> Array:
         """From the starting values and places of inducing inputs that the library chooses."""
         M = len(split_inducing_inputs(self.theta, self.X.shape[1])[1])
         self.gp = GPRegressor(approximation=self.approximation(M), normalize=False, random_state=0)
-        own = super().fit(lambda theta: record(theta * self.units()))
+        order = self.order()
+
+        def recorded(theta: Array) -> Any:
+            theirs = np.empty_like(theta)
+            theirs[order] = theta
+            return record(theirs * self.units())
+
+        own = super().fit(recorded)
         return np.append(own, self.gp.approximation_.inducing_inputs)
 
 
@@ -109,7 +123,6 @@ class ProbitEP(Model):
         self.objective = gp.objective(X, labels(y))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        self.objective.state = None
         return self.objective.value_and_gradient(theta[:-1])
 
 

@@ -85,12 +85,13 @@ def figures(model: Any, p: Problem) -> dict[str, Any]:
     """What GPML says of a case, under its names; derivatives are those of the negative log evidence, in log sd."""
     objective = model.objective(p.X, p.y)
     value, gradient = objective.value_and_gradient(objective.theta0)
-    slopes: dict[str, list[np.ndarray]] = {part: [np.zeros(0)] for part in ("kernel", "likelihood", "approximation")}
+    slopes: dict[str, list[np.ndarray]] = {part: [np.zeros(0)] for part in ("kernel", "likelihood", "features")}
     for entry in parameters.entries(objective.model):
         slope, gradient = np.split(gradient, [np.size(entry.value)])
         of_sd = 2.0 if entry.path[-1].endswith("variance") else 1.0
-        if entry.path[0] in slopes:
-            slopes[entry.path[0]].append(-of_sd * slope / entry.constraint.unit)
+        part = next((part for part in entry.path if part in slopes), None)
+        if part is not None:
+            slopes[part].append(-of_sd * slope / entry.constraint.unit)
     model.fit(p.X, p.y)
     if isinstance(model, GPClassifier):
         mean, variance = model.predict_latent(p.X_test)

@@ -107,6 +107,7 @@ def partial_dependence(
     grid: Any = None,
     n_grid: int = 25,
     n_rows: int = 50,
+    latent: str | None = None,
     random_state: Any = 0,
 ) -> PartialDependence:
     """The average prediction as a function of one input, with its posterior uncertainty.
@@ -127,6 +128,8 @@ def partial_dependence(
         they are few.
     n_grid, n_rows : int
         Length of the default grid; at most this many rows of X are used.
+    latent : str, optional
+        Which latent function, of a model with several; by default the one in the units of the target.
     random_state : int or Generator
         Which rows.
 
@@ -152,11 +155,13 @@ def partial_dependence(
     b, g = len(background), len(grid)
     stacked = np.tile(background, (g, 1))
     stacked[:, j] = np.repeat(grid, b)
-    mean, cov = quiet(model.predict, stacked, return_cov=True, latent=True)
+    which = latent or main_latent(model) or True
+    mean, cov = quiet(model.predict, stacked, return_cov=True, latent=which)
     blocks = cov.reshape(g, b, g, b)[np.arange(g), :, np.arange(g), :]
     variance = np.maximum(blocks.mean(axis=(1, 2)), 0.0)
     curve = GaussianPredictive(mean.reshape(g, b).mean(axis=1), np.sqrt(variance))
-    return PartialDependence(j, names[j], grid, curve, b, discrete, additive(model))
+    in_units = additive(model) and which == main_latent(model)
+    return PartialDependence(j, names[j], grid, curve, b, discrete, in_units)
 
 
 def average_probabilities(
@@ -187,7 +192,8 @@ def average_probabilities(
 
 def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
     """Functions drawn from the posterior at the rows of X: (n, rows)."""
-    return quiet(model.sample_posterior, X, n_samples=n, random_state=random_state)
+    latent = main_latent(model) or True
+    return quiet(model.sample_posterior, X, n_samples=n, random_state=random_state, latent=latent)
 
 
 # ------------------------------------------------------------------------------------------- what models know of data
@@ -201,9 +207,15 @@ def additive(model: Any) -> bool:
     return model.likelihood_.location_scale
 
 
-def has_one_latent(model: Any) -> bool:
-    """Whether each row has one latent value, so that functions can be drawn and averaged."""
-    return model.likelihood_.n_latents == 1
+def main_latent(model: Any) -> str | None:
+    """Name of the latent function that predictions follow: the only one, or the one in the units of the target.
+
+    None if there are several and none of them is.
+    """
+    names, likelihood = model.likelihood_.latent_names, model.likelihood_
+    if len(names) == 1:
+        return names[0]
+    return next((name for l, name in enumerate(names) if likelihood.latent_in_units(l)), None)
 
 
 def inputs(model: Any, X: Any = None) -> np.ndarray:
@@ -250,7 +262,7 @@ def _response(model: Any, rows: np.ndarray) -> np.ndarray:
     if hasattr(model, "predict_proba"):
         return quiet(model.predict_proba, rows) / np.sqrt(2)
     # The latent mean where it is the same: it needs no variances.
-    latent = model.latent_names_[0] if additive(model) else False
+    latent = main_latent(model) if additive(model) else False
     return quiet(model.predict, rows, latent=latent)[:, None]
 
 

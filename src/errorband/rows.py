@@ -181,10 +181,6 @@ class Scratch(threading.local):
             held = self._arrays[name] = linalg.aligned_empty(n, m).reshape(-1)
         return held[: n * m].reshape(n, m)
 
-    def clear(self) -> None:
-        """Give the memory of this thread back."""
-        self._arrays.clear()
-
 
 class Spare:
     """One value at a time that the next call may use up, such as the memory of the last covariance matrix.

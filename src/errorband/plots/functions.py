@@ -17,7 +17,7 @@ def plot_band(
     levels: Sequence[float] = LEVELS,
     n_samples: int = 0,
     data: bool = True,
-    latent: bool = False,
+    latent: bool | str = False,
     random_state: Any = 0,
     ax: Any = None,
 ) -> Any:
@@ -34,8 +34,8 @@ def plot_band(
         So many functions drawn from the posterior are added as thin lines (models with additive noise).
     data : bool
         Add the training rows.
-    latent : bool
-        Bands of the function itself instead of new measurements.
+    latent : bool or str
+        Bands of the function itself instead of new measurements; by name if the model has several latent functions.
     random_state : int or Generator
         Seed of the drawn functions.
     ax : matplotlib Axes, optional
@@ -79,7 +79,13 @@ def plot_band(
 
 
 def plot_partial_dependence(
-    model: Any, X: Any = None, feature: int | str = 0, *, levels: Sequence[float] = LEVELS, ax: Any = None
+    model: Any,
+    X: Any = None,
+    feature: int | str = 0,
+    *,
+    levels: Sequence[float] = LEVELS,
+    latent: str | None = None,
+    ax: Any = None,
 ) -> Any:
     """The average prediction along one input, with the bands of that average (noise left out).
 
@@ -92,6 +98,8 @@ def plot_partial_dependence(
         The input, by position or column name.
     levels : sequence of float
         Probabilities of the central bands.
+    latent : str, optional
+        Which latent function, of a model with several; by default the one in the units of the target.
     ax : matplotlib Axes, optional
 
     Examples
@@ -103,7 +111,7 @@ def plot_partial_dependence(
     >>> plot_partial_dependence(model, X, "x1").get_xlabel()
     'x1'
     """
-    effect = effects.partial_dependence(model, X, feature)
+    effect = effects.partial_dependence(model, X, feature, latent=latent)
     ax = axes_or_new(ax)
     if effect.discrete:
         lower, upper = effect.curve.interval(max(levels))
@@ -113,11 +121,13 @@ def plot_partial_dependence(
     else:
         draw_bands(ax, effect.grid, effect.curve, levels)
         ax.plot(effect.grid, effect.curve.mean, color=BLUE, lw=1.8)
-    ax.set(xlabel=effect.name, ylabel="average prediction")
+    ax.set(xlabel=effect.name, ylabel=f"average {latent or 'prediction'}")
     return ax
 
 
-def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, ax: Any = None) -> Any:
+def plot_map(
+    model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, latent: str | None = None, ax: Any = None
+) -> Any:
     """Mean and standard deviation of a model of two inputs, side by side; additive noise is left out of the latter.
 
     Parameters
@@ -129,6 +139,8 @@ def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, 
         Points along each side.
     data : bool
         Add the training rows.
+    latent : str, optional
+        A latent function by name; by default the one in the units of the target, or the target if there is none.
     ax : sequence of two matplotlib Axes, optional
 
     Examples
@@ -149,7 +161,8 @@ def plot_map(model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, 
     axes = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")[1] if ax is None else ax
     sides = [np.linspace(low, high, n_grid) for low, high in zip(rows.min(axis=0), rows.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    found = quiet(model.predict, at, return_std=True, latent=effects.additive(model))
+    shown = latent or (effects.main_latent(model) if effects.additive(model) else False)
+    found = quiet(model.predict, at, return_std=True, latent=shown)
     names = effects.input_names(model)
     looks = (("mean", "cividis"), ("standard deviation", "Oranges"))
     for axis, values, (title, colours) in zip(axes, found, looks, strict=True):

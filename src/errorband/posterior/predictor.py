@@ -13,7 +13,7 @@ from jax.scipy.linalg import solve_triangular
 from errorband.latents import Latent
 from errorband.posterior.base import Posterior, checked_variance, latent_of
 from errorband.precision import in_double_precision
-from errorband.rows import THREADS, pad_rows, padded_size, rows_within_budget, slices
+from errorband.rows import joined, map_reduce, pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures import Predictor
 
 
@@ -49,25 +49,17 @@ class PredictorPosterior(Posterior):
 
     @in_double_precision
     def marginals(self, X, variance=True):
-        n, L = len(X), self.n_latents
-        chunk = min(padded_size(n), rows_within_budget(48 * self.predictor.numbers_per_row))  # several at a time
-        means, covariances = np.empty((n, L)), np.empty((n if variance else 0, L, L))
-
-        @in_double_precision
-        def predict(part: slice) -> tuple[Any, ...]:
-            rows = pad_rows(X[part], chunk)
-            found = _marginals(self, rows) if variance else (_means(self, rows),)
-            return tuple(np.array(a)[: part.stop - part.start] for a in found)
-
-        parts = slices(n, chunk)
-        for part, (mean, *rest) in zip(parts, THREADS.map(predict, parts), strict=True):
-            means[part] = mean
-            if variance:
-                cov, prior = rest
-                diagonal = np.einsum("nll->nl", cov)  # a view
-                diagonal[:] = checked_variance(diagonal, prior)
-                covariances[part] = cov
-        return means, covariances if variance else None
+        n = len(X)
+        # Several chunks at a time.
+        size = min(padded_size(n), rows_within_budget(48 * self.predictor.numbers_per_row))
+        _, found = map_reduce(_predict_chunk, (self, size, variance), [X[part] for part in slices(n, size)])
+        means, *rest = joined(found)
+        if not variance:
+            return means, None
+        cov, prior = rest
+        diagonal = np.einsum("nll->nl", cov)  # a view
+        diagonal[:] = checked_variance(diagonal, prior)
+        return means, cov
 
     @in_double_precision
     def joint(self, X, latent=0):
@@ -141,6 +133,15 @@ class FeaturePosterior(PredictorPosterior):
         features: Any = latent.features
         weights = weights[: features.size]
         return features.K_fu(latent.kernel, X) @ (weights if factor is None else solve_triangular(factor.T, weights))
+
+
+@in_double_precision
+def _predict_chunk(state: tuple[Any, ...], X: np.ndarray) -> tuple[Any, Any]:
+    """Mean, covariance and prior variance at some rows, or the mean only."""
+    posterior, size, variance = state
+    padded = pad_rows(X, size)
+    found = _marginals(posterior, padded) if variance else (_means(posterior, padded),)
+    return (), tuple(np.array(a)[: len(X)] for a in found)
 
 
 @jax.jit

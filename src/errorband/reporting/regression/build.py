@@ -146,7 +146,7 @@ def _surprises(left_out: Any, X_given: Any, order: Sequence[int], model: Any) ->
 
 
 def _effects(model: Any, X: np.ndarray, chosen: Sequence[int]) -> tuple[effects.PartialDependence, ...]:
-    if not effects.has_one_latent(model):
+    if effects.main_latent(model) is None:
         return ()
     return tuple(effects.partial_dependence(model, X, j) for j in chosen)
 
@@ -159,7 +159,7 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
     grid = np.linspace(both.min() - margin, both.max() + margin, CURVE_POINTS)
     predictive = quiet(model.predictive, grid[:, None])
     draws = np.zeros((0, CURVE_POINTS))
-    if effects.additive(model) and effects.has_one_latent(model):
+    if effects.additive(model) and effects.main_latent(model) is not None:
         draws = effects.posterior_draws(model, grid[:, None], N_DRAWS, rng)
     shown = subset(len(y), MAX_POINTS, rng)
     bands = {level: predictive.interval(level) for level in LEVELS}
@@ -171,7 +171,7 @@ def _map(model: Any, X: np.ndarray, rng: np.random.Generator) -> Map | None:
         return None
     axes, at = grid_of_two(X)
     latent = effects.additive(model)
-    mean, std = quiet(model.predict, at, return_std=True, latent=latent)
+    mean, std = quiet(model.predict, at, return_std=True, latent=effects.main_latent(model) if latent else False)
     shape = (MAP_POINTS, MAP_POINTS)
     shown = subset(len(X), MAX_POINTS, rng)
     return Map(axes[0], axes[1], mean.reshape(shape), std.reshape(shape), X[shown], len(X), latent)

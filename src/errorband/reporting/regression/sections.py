@@ -175,9 +175,9 @@ def _surprises(c: RegressionContent) -> Section | None:
         inputs = "; ".join(f"{name} {brief(value)}" for name, value in s.inputs)
         rows.append([s.row, observed, f"{expected} ({lower} to {upper})", number(s.z_score, decimals=2), inputs])
     lead = (
-        "Each training row predicted from all the others. A score beyond ±3 is rare (about one row in 370): worth a "
-        "look, for a slip in the data or for something the model does not know. Rows are counted from 0, or named by "
-        "the index of the table."
+        "Each training row predicted from all the others. A score beyond ±3 is rare (about one row in 370 under "
+        "Gaussian predictions, more under heavy-tailed ones): worth a look, for a slip in the data or something the "
+        "model does not know. Rows are counted from 0, or named by the index of the table."
     )
     head = ["Row", "Observed", "Expected (95 % band)", "Score", "Inputs, most relevant first"]
     return Section(

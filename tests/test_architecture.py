@@ -1,6 +1,7 @@
 """The shape of the house: contracts stay small, and nobody asks which concrete class an object has."""
 
 import ast
+import dataclasses
 import inspect
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def test_contracts_stay_small():
     assert len(members(Approximation)) <= 7, members(Approximation)
     assert len(members(Features)) <= 10, members(Features)
     assert len(members(Inference)) <= 6, members(Inference)
+
+
+def test_approximations_have_nothing_to_learn():
+    """What is learned belongs to kernel, mean, features and likelihood, for which every engine has derivatives."""
+    for cls in APPROXIMATIONS.values():
+        assert not any("constraint" in field.metadata for field in dataclasses.fields(cls)), cls
 
 
 def test_a_newcomer_writes_little():

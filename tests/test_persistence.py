@@ -112,6 +112,7 @@ def rewrite(path, change):
     ("change", "message"),
     [
         (lambda d: d.update(version=99), "version 99.*Upgrade"),
+        (lambda d: d.update(version=1), "version 1 of the format.*so fit the model again"),
         (lambda d: d.update(format="other"), "not an errorband model"),
         (lambda d: d.update(estimator="os.system"), "not an estimator"),
         (lambda d: d["fitted"]["kernel_"].update({"class": "Popen"}), "'Popen'"),

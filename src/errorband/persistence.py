@@ -283,8 +283,12 @@ def _check_header(document: Any, path: Path) -> None:
         older = isinstance(version, int) and version < VERSION
         raise ModelFileError(
             f"{path} was written in version {version} of the format by errorband {document.get('errorband')}; this is "
-            f"errorband {__version__}, which reads version {VERSION}. "
-            + ("Fit the model again, or read it with the version that wrote it." if older else "Upgrade errorband.")
+            f"errorband {__version__}, which reads version {VERSION}"
+            + (
+                ", so fit the model again, or read it with the version that wrote it."
+                if older
+                else ". Upgrade errorband."
+            )
         )
     if document.get("estimator") not in ESTIMATORS:
         raise ModelFileError(

@@ -159,6 +159,42 @@ def test_chunks_of_rows_do_not_matter(name, kind, monkeypatch):
 
 
 @every_case
+def test_rows_of_a_file_are_read_in_chunks(name, tmp_path, monkeypatch):
+    """The same model from a memory-mapped file, of which a few rows at a time are read, and never all."""
+    case = CASES[name]
+    kind, (approximation, _) = next(iter(case.approximations().items()))
+    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=float, shape=X.shape)
+    mapped[:] = X
+    monkeypatch.setattr("errorband.conjugate.low_rank.chunk_rows", lambda n, M: 16)
+    read = []
+    monkeypatch.setattr("errorband.estimators.scaling.ScaledRows.__array__", lambda *_: read.append("all"))
+    given = {"approximation": approximation, "optimizer": None, "normalize": False}
+    found = GPRegressor(case.kernel, likelihood=Gaussian(NOISE), **given).fit(mapped, Y, KNOWN)
+    assert_allclose(found.log_evidence_, fitted(name, kind).log_evidence_, rtol=1e-9)
+    assert_allclose(found.predict(X_NEW), fitted(name, kind).predict(X_NEW), rtol=1e-7)
+    assert read == []
+
+
+class Elsewhere:
+    """Runs chunks as a cluster would: function, state and rows arrive as bytes."""
+
+    def map(self, function, items):
+        for item in items:
+            yield pickle.loads(pickle.dumps(function))(pickle.loads(pickle.dumps(item)))
+
+
+@pairs
+def test_chunks_can_be_sent_elsewhere(name, kind, monkeypatch):
+    objective = fitted(name, kind).objective(X, Y, KNOWN)
+    value, gradient = objective.value_and_gradient(objective.theta0)
+    monkeypatch.setattr("errorband.conjugate.low_rank.chunk_rows", lambda n, M: 16)
+    monkeypatch.setattr("errorband.rows.Threads.map", Elsewhere.map)
+    again, found = objective.value_and_gradient(objective.theta0)
+    assert_allclose(again, value, rtol=1e-10)
+    assert_allclose(found, gradient, rtol=1e-8, atol=1e-9 * np.max(np.abs(gradient)))
+
+
+@every_case
 def test_files_and_pickles(name, tmp_path):
     found = fitted(name, next(iter(CASES[name].approximations())))
     found.save(tmp_path / "model.eb")

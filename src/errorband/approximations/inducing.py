@@ -87,7 +87,7 @@ class WeightSpace(LowRankApproximation):
     ValueError: Points needs an approximation that says what becomes of the rest, such as FITC(features=Points()).
     """
 
-    features: Features
+    features: Features | None  # None in a model, where each latent prior has its own
 
     opens: ClassVar[bool] = False
 
@@ -103,10 +103,12 @@ class WeightSpace(LowRankApproximation):
         return ("sample_first",)
 
     def initialised(self, latents, X, classes=None, random_state=None):
+        features = self.features
+        assert features is not None
         for latent in latents:
-            self.features.check(latent.kernel)
-        ready = [self.features.initialised(l.kernel, X, None, classes, random_state) for l in latents]
-        return self, with_features(latents, ready)
+            features.check(latent.kernel)
+        ready = [features.initialised(latent.kernel, X, None, classes, random_state) for latent in latents]
+        return dataclasses.replace(self, features=None), with_features(latents, ready)
 
     def fitted(self, latents):
         return dataclasses.replace(self, features=latents[0].features) if len(latents) == 1 else self

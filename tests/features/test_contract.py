@@ -18,7 +18,7 @@ import dense_reference as dense
 import errorband
 from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, PowerEP, SoR
-from errorband.features import FEATURES, Features, Points
+from errorband.features import FEATURES, Features, Points, SparseSpectrum
 from errorband.inference import EP
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
@@ -63,9 +63,18 @@ class Case(NamedTuple):
         }
 
 
+WAVES = np.random.default_rng(0).normal(size=(7, 2))  # frequencies at unit length-scale
+
+
+def waves(A):
+    angles = A / SMOOTH.lengthscale @ WAVES.T
+    return np.sqrt(1.44 / 7) * np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+
 ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
 CASES: dict[str, Case] = {
     "Points": Case(Points(Z), ROUGH, lambda: ROUGH(Z), lambda A: ROUGH(A, Z), Points),
+    "SparseSpectrum": Case(SparseSpectrum(7, WAVES), SMOOTH, None, waves, lambda: SparseSpectrum(7), Linear(1.0)),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 pairs = pytest.mark.parametrize(

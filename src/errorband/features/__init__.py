@@ -2,7 +2,8 @@
 
 from errorband.features.base import Features
 from errorband.features.points import Points
+from errorband.features.spectrum import SparseSpectrum
 
-FEATURES: dict[str, type[Features]] = {cls.__name__: cls for cls in (Points,)}
+FEATURES: dict[str, type[Features]] = {cls.__name__: cls for cls in (Points, SparseSpectrum)}
 
 __all__ = [*FEATURES, "FEATURES", "Features"]

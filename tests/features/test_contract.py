@@ -18,7 +18,7 @@ import dense_reference as dense
 import errorband
 from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, PowerEP, SoR
-from errorband.features import FEATURES, Features, Points, SparseSpectrum
+from errorband.features import FEATURES, Features, MultiScale, Points, SparseSpectrum
 from errorband.inference import EP
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
@@ -71,10 +71,33 @@ def waves(A):
     return np.sqrt(1.44 / 7) * np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
 
+WIDTHS = 0.2 + 0.1 * np.arange(10.0).reshape(5, 2)  # of windows, in length-scales
+
+
+def windows(A, B, c2):
+    """σ² ∏ (ℓ/c) exp(−½ Σ (a − b)²/c²) for all pairs, c² of shape (n or 1, m, D)."""
+    ell2 = np.asarray(SMOOTH.lengthscale) ** 2
+    return 1.44 * np.prod(np.sqrt(ell2 / c2) * np.exp(-((A[:, None] - B) ** 2) / (2 * c2)), axis=2)
+
+
+def narrow():
+    """c² − ℓ² of each window."""
+    return (np.asarray(SMOOTH.lengthscale) * WIDTHS) ** 2
+
+
+def windows_uu():
+    return windows(Z, Z, np.asarray(SMOOTH.lengthscale) ** 2 + narrow()[:, None] + narrow()[None])
+
+
+def windows_fu(A):
+    return windows(A, Z, np.asarray(SMOOTH.lengthscale) ** 2 + narrow()[None])
+
+
 ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
 CASES: dict[str, Case] = {
     "Points": Case(Points(Z), ROUGH, lambda: ROUGH(Z), lambda A: ROUGH(A, Z), Points),
     "SparseSpectrum": Case(SparseSpectrum(7, WAVES), SMOOTH, None, waves, lambda: SparseSpectrum(7), Linear(1.0)),
+    "MultiScale": Case(MultiScale(Z, WIDTHS), SMOOTH, windows_uu, windows_fu, MultiScale, ROUGH),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 pairs = pytest.mark.parametrize(

@@ -38,10 +38,9 @@ class Points(Features):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from errorband.kernels import SquaredExponential
-    >>> Points([[0.0], [1.0]]).K_fu(SquaredExponential(1.0, 2.0), np.array([[0.0]])).round(3).tolist()
-    [[2.0, 1.213]]
+    >>> from errorband.approximations import FITC
+    >>> FITC(100, features=Points(init="random"))
+    FITC(n_inducing=100, features=Points(init='random'))
     """
 
     inducing_inputs: Any = hyperparameter(Real(unit=UNIT), ndim=2)

@@ -319,7 +319,7 @@ def test_declared_axes_are_enforced():
         Thresholds(slope=Parameter([1.0, 2.0]))
     with pytest.raises(ValueError, match=r"noise_variance of Gaussian must be a number; got shape \(2,\)"):
         Gaussian([0.1, 0.2])
-    with pytest.raises(ValueError, match=r"inducing_inputs of FITC must be a matrix; got shape \(1, 2, 3\)"):
+    with pytest.raises(ValueError, match=r"inducing_inputs of Points must be a matrix; got shape \(1, 2, 3\)"):
         FITC(inducing_inputs=np.ones((1, 2, 3)))
 
 

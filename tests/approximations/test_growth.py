@@ -147,7 +147,7 @@ def test_the_other_members(approximation, waves):
     model = fixed(approximation, SquaredExponential(1.0, 9.0)).fit(X, y - y.mean())
     assert model.inducing_sweep_.stopped == "certified"
     assert isinstance(model.approximation_.n_inducing, int)
-    assert (model.inducing_sweep_.gap[0] is None) == isinstance(approximation, PITC)
+    assert model.inducing_sweep_.gap[0] >= 0  # of the inducing inputs, whatever becomes of what they leave out
 
 
 def test_classes_in_a_pipeline_and_in_a_file(tmp_path, monkeypatch):

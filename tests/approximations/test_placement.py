@@ -7,8 +7,12 @@ from numpy.testing import assert_allclose
 import dense_reference as dense
 from errorband import GPRegressor
 from errorband.approximations import FITC, PIC, PITC, PowerEP
+from errorband.approximations.blocks import nearest
+from errorband.features import Points
 from errorband.kernels import Diffusion, SquaredExponential
+from errorband.latents import Latent
 from errorband.likelihoods import Gaussian
+from errorband.means import Zero
 from sparse_reference import KERNEL, fixed, q_matrix
 
 CENTRES = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [50.0, 50.0]])  # the last has no rows
@@ -23,12 +27,12 @@ def data():
 def test_starting_places(data):
     X, _, _ = data
     for init in ("kmeans", "random", "pivoted"):
-        ready = FITC(7, init=init).initialised(KERNEL, X, random_state=0)
-        again = FITC(7, init=init).initialised(KERNEL, X, random_state=0)
+        ready = Points(init=init).initialised(KERNEL, X, 7, random_state=0)
+        again = Points(init=init).initialised(KERNEL, X, 7, random_state=0)
         assert ready.inducing_inputs.shape == (7, 2)
         assert np.array_equal(ready.inducing_inputs, again.inducing_inputs)
-    first = FITC(1, init="pivoted").initialised(KERNEL, X, random_state=0).inducing_inputs
-    second = FITC(2, init="pivoted").initialised(KERNEL, X, random_state=0).inducing_inputs
+    first = Points(init="pivoted").initialised(KERNEL, X, 1, random_state=0).inducing_inputs
+    second = Points(init="pivoted").initialised(KERNEL, X, 2, random_state=0).inducing_inputs
     assert np.array_equal(first, second[:1])
     left = KERNEL.diag(X) - np.diagonal(q_matrix(KERNEL, first, X, X))
     assert_allclose(second[1], np.unique(X, axis=0)[np.argmax(left[np.lexsort(X.T[::-1])])])
@@ -39,10 +43,10 @@ def test_every_class_gets_its_share_of_clusters(data):
     X = np.concatenate([X, 100 + X[:4]])  # the rare class, far away
     classes = np.repeat([0.0, 1.0], [40, 4])
     for n, expected in [(2, 1), (11, 1), (22, 2)]:
-        Z = FITC(n).initialised(KERNEL, X, classes, 0).inducing_inputs
+        Z = Points().initialised(KERNEL, X, n, classes, 0).inducing_inputs
         assert len(Z) == n
         assert np.sum(Z[:, 0] > 50) >= expected
-    assert len(FITC(1).initialised(KERNEL, X, classes, 0).inducing_inputs) == 1
+    assert len(Points().initialised(KERNEL, X, 1, classes, 0).inducing_inputs) == 1
 
 
 def test_repeated_rows_are_one_inducing_input_each(data):
@@ -57,7 +61,7 @@ def test_labels_are_taken_from_the_rows_and_not_learned(init):
     nodes = np.arange(36.0)[:, None] % 12
     model = GPRegressor(Diffusion(ring), approximation=FITC(5, init=init), random_state=0)
     objective = model.objective(nodes, np.sin(nodes[:, 0]))
-    Z = objective.model.approximation.inducing_inputs
+    Z = objective.model.latent.features.inducing_inputs
     assert Z.fixed
     assert np.isin(Z.value, np.arange(12.0)).all()
     assert len(objective.theta0) < 5
@@ -65,7 +69,7 @@ def test_labels_are_taken_from_the_rows_and_not_learned(init):
 
 def test_pivots_are_filled_up():
     X = np.random.default_rng(0).uniform(-1, 1, (300, 1))  # about ten pivots say all there is
-    Z = FITC(50, init="pivoted").initialised(SquaredExponential(2.0, 1.0), X, random_state=0).inducing_inputs
+    Z = Points(init="pivoted").initialised(SquaredExponential(2.0, 1.0), X, 50, random_state=0).inducing_inputs
     assert len(np.unique(Z)) == 50
 
 
@@ -73,12 +77,13 @@ def test_large_clusters_are_split_where_rows_differ():
     """Of 500 rows 400 are crowded and 60 are equal: no block but that of the equal ones is above twice its size."""
     rng = np.random.default_rng(0)
     X = np.concatenate([0.01 * rng.normal(size=(400, 2)), np.full((60, 2), 5.0), rng.uniform(-20, 20, (40, 2))])
-    approximation = PITC(inducing_inputs=X[::100], block_size=25).initialised(KERNEL, X, random_state=0)
-    labels = approximation.labels(X)
+    latents = (Latent(KERNEL, Zero()),)
+    approximation, _ = PITC(inducing_inputs=X[::100], block_size=25).initialised(latents, X, random_state=0)
+    labels = nearest(X, approximation.centres)
     sizes = np.bincount(labels)
     assert np.all(np.delete(sizes, labels[400]) <= 50)
     assert sizes[labels[400]] >= 60
-    given = PITC(inducing_inputs=X[::100], block_size=25, centres=X[:1]).initialised(KERNEL, X, random_state=0)
+    given, _ = PITC(inducing_inputs=X[::100], block_size=25, centres=X[:1]).initialised(latents, X, random_state=0)
     assert len(given.centres) == 1
 
 

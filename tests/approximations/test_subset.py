@@ -11,6 +11,7 @@ import dense_reference as dense
 import errorband
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM, VFE, SubsetOfData
+from errorband.features.placement import choose_rows
 from errorband.kernels import Matern, SquaredExponential
 from errorband.likelihoods import Gaussian, StudentT
 
@@ -23,9 +24,9 @@ def test_it_is_the_exact_model_of_the_rows_chosen(select, tmp_path):
     noise = 0.01 + 0.01 * np.cos(np.arange(60)) ** 2
     options = {"optimizer": None, "normalize": False, "random_state": 0}
     options["likelihood"] = Gaussian(0.04)
-    rows = SubsetOfData(15, select=select).rows(KERNEL, X, 0, y, 0.04 + noise)
+    rows = choose_rows(select, 15, KERNEL, X, 0, y, 0.04 + noise)
     assert len(np.unique(rows)) == 15
-    assert np.array_equal(rows, SubsetOfData(15, select=select).rows(KERNEL, X, 0, y, 0.04 + noise))
+    assert np.array_equal(rows, choose_rows(select, 15, KERNEL, X, 0, y, 0.04 + noise))
     model = GPRegressor(KERNEL, approximation=SubsetOfData(15, select=select), **options).fit(X, y, noise)
     exact = GPRegressor(KERNEL, **options).fit(X[rows], y[rows], noise[rows])
     assert_allclose(model.log_evidence_, exact.log_evidence_, rtol=1e-12)
@@ -50,13 +51,13 @@ def test_units_of_the_evidence():
 def test_no_more_rows_than_asked_for_are_all_kept():
     X, _, _ = dense.formula_data()
     for select in ("random", "kmeans", "pivoted"):
-        assert np.array_equal(SubsetOfData(60, select=select).rows(KERNEL, X), np.arange(60))
+        assert np.array_equal(choose_rows(select, 60, KERNEL, X), np.arange(60))
 
 
 def test_rows_that_repeat_fill_up_at_random():
     X = np.repeat(dense.formula_data()[0][:4], 10, axis=0)
     for select in ("kmeans", "pivoted"):
-        rows = SubsetOfData(9, select=select).rows(KERNEL, X, 0)
+        rows = choose_rows(select, 9, KERNEL, X, 0)
         assert len(np.unique(rows)) == 9
         assert len(np.unique(X[rows], axis=0)) == 4
 
@@ -89,7 +90,7 @@ def test_scores_against_dense_posteriors(select, score):
         old = posterior(K, y, noise, expected)
         gains = [-np.inf if n in expected else score(old, posterior(K, y, noise, [*expected, n])) for n in range(20)]
         expected.append(int(np.argmax(gains)))
-    rows = SubsetOfData(6, select=select).rows(kernel, X, 0, y, noise)
+    rows = choose_rows(select, 6, kernel, X, 0, y, noise)
     assert np.array_equal(rows, np.sort(expected))
     assert (7 in rows) == (select == "information")
 
@@ -98,7 +99,7 @@ def test_scores_see_the_noise():
     X, y, _ = dense.formula_data()
     noise = np.where(np.arange(60) % 2 == 0, 0.01, 100.0)
     for select in ("entropy", "information"):
-        assert np.all(SubsetOfData(10, select=select).rows(KERNEL, X, 0, y, noise) % 2 == 0)
+        assert np.all(choose_rows(select, 10, KERNEL, X, 0, y, noise) % 2 == 0)
     model = GPRegressor(KERNEL, likelihood=StudentT(4.0, 0.2), approximation=SubsetOfData(10, select="entropy"))
     with pytest.raises(ValueError, match="for a Gaussian likelihood; choose one of"):
         model.fit(X, y)
@@ -123,8 +124,8 @@ def test_inducing_inputs_at_the_rows_of_an_informative_vector_machine(optimizer)
         start = GPClassifier(approximation=FITC(12, init="ivm"), **settings).objective(X, y).model
     chosen = machine.scaling_.inputs(X[machine.active_rows_])
     np.testing.assert_array_equal(hybrid.approximation_.inducing_inputs, chosen)
-    np.testing.assert_array_equal(start.approximation.inducing_inputs, chosen)
-    np.testing.assert_allclose(start.kernel.lengthscale, machine.kernel_.lengthscale)
+    np.testing.assert_array_equal(start.latent.features.inducing_inputs, chosen)
+    np.testing.assert_allclose(start.latent.kernel.lengthscale, machine.kernel_.lengthscale)
     assert not hasattr(hybrid, "active_rows_")
 
 

@@ -15,7 +15,6 @@ import dense_reference as dense
 import errorband
 from errorband import LBFGS, GPClassifier
 from errorband.approximations import FITC, IVM
-from errorband.estimators import classifier as module
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Ordinal, RobustThreshold, Softmax
@@ -169,7 +168,7 @@ def test_two_classes_are_one_model_either_way(binary, data):
 def test_chunks_do_not_change_the_answer(joint, three, monkeypatch):
     X = np.random.default_rng(0).uniform(-2, 2, (600, 2))
     whole = joint.predict_proba(X)
-    monkeypatch.setattr(module, "MEMORY_BUDGET", 1)
+    monkeypatch.setattr("errorband.rows.MEMORY_BUDGET", 1)
     assert_allclose(joint.predict_proba(X), whole, atol=1e-12)
 
 
@@ -244,7 +243,7 @@ def test_other_likelihoods(data):
         ({"likelihood": Softmax(4)}, ValueError, "for 4 classes; y has 3"),
         ({"multi_class": "ovr"}, ValueError, "choose 'joint' or 'one_vs_rest'"),
         ({"mean": "constant"}, ValueError, "has mean zero"),
-        ({"inference": "exact"}, ValueError, "Gaussian likelihood"),
+        ({"inference": "conjugate"}, ValueError, "Gaussian likelihood"),
     ],
     ids=str,
 )

@@ -115,7 +115,7 @@ def test_adjoint_agrees_with_autodiff(data):
 
     def textbook(theta):
         model = unpack(objective.model, theta)
-        A = model.kernel.gram(X, X) + model.likelihood.noise_variance * jnp.eye(len(y))
+        A = model.latent.kernel.gram(X, X) + model.likelihood.noise_variance * jnp.eye(len(y))
         L = jnp.linalg.cholesky(A)
         z = jax.scipy.linalg.solve_triangular(L, y, lower=True)
         return -0.5 * z @ z - jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * len(y) * jnp.log(2 * jnp.pi)

@@ -132,7 +132,7 @@ def test_a_row_of_weight_two_counts_twice(rule, likelihood, data):
     twice = np.arange(24) % 3 == 0
     inference = model(likelihood, rule)
     weighted = inference.objective(X, labels)
-    weighted.data = dataclasses.replace(weighted.data, weights=1.0 + twice)
+    weighted = dataclasses.replace(weighted, data=dataclasses.replace(weighted.data, weights=1.0 + twice))
     repeated = inference.objective(np.concatenate([X, X[twice]]), np.concatenate([labels, labels[twice]]))
     ours, theirs = (o.value_and_gradient(weighted.theta0) for o in (weighted, repeated))
     assert_allclose(ours[0], theirs[0], rtol=1e-6)
@@ -144,9 +144,10 @@ def test_ep_weights_scale_the_noise_of_a_gaussian(data):
     X, y, _ = data
     weights, noise = 0.5 + np.arange(len(y)) % 3, 0.0625
     powered = model(Gaussian(noise), EP(tolerance=1e-9)).objective(X, y)
-    powered.data = dataclasses.replace(powered.data, weights=weights)
+    powered = dataclasses.replace(powered, data=dataclasses.replace(powered.data, weights=weights))
     exact = model(Gaussian(noise), "auto").objective(X, y)
-    exact.data = dataclasses.replace(exact.data, noise_variance=noise / weights - noise)
+    known = noise / weights - noise
+    exact = dataclasses.replace(exact, data=dataclasses.replace(exact.data, noise_variance=known))
     constant = np.sum(-0.5 * weights * np.log(2 * np.pi * noise) + 0.5 * np.log(2 * np.pi * noise / weights))
     found, expected = (o.value_and_gradient(exact.theta0)[0] for o in (powered, exact))
     assert_allclose(found, expected + constant, rtol=1e-6)

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from errorband.training import interrupts
+from errorband import interrupts
 
 EXIT_CODES = """0 all is well; a search that stopped early is a warning, not an error.
 

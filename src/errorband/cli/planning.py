@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from errorband.approximations import APPROXIMATIONS, FITC
+from errorband.approximations import APPROXIMATIONS, FITC, WeightSpace
 from errorband.cli.failures import ExitCode, Problem
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.estimators.spec import EXACT_ROWS
+from errorband.features import FEATURES
 from errorband.tables import TableEncoder
 from errorband.training.grow import SITE_BYTES
 
@@ -168,7 +169,8 @@ def exact_rows(encoder: TableEncoder) -> int:
 
 def approximation_named(name: str, inducing: str | None = None) -> Any:
     """Return the ``approximation`` argument of the estimators for the values of --model and --inducing."""
-    known = {key.lower(): cls for key, cls in APPROXIMATIONS.items()}
+    known: dict[str, Any] = {key.lower(): cls for key, cls in APPROXIMATIONS.items() if cls is not WeightSpace}
+    known |= {key.lower(): cls for key, cls in FEATURES.items() if cls.weight_space}
     if name.lower() in ("auto", "exact"):
         if inducing is not None:
             raise Problem(

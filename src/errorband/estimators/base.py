@@ -1,5 +1,6 @@
 """What the Gaussian-process estimators share: one way from (X, y) to a posterior."""
 
+import dataclasses
 import sys
 import warnings
 from typing import Any
@@ -89,19 +90,21 @@ class GaussianProcess(BaseEstimator):
 
     def _condition(self, found: Found, log_scale: float) -> None:
         """Condition the model on the rows learned from, and keep what prediction needs."""
-        objective = found.objective
+        objective, data = found.objective, found.objective.data
         model, last = objective.conclude(found.theta, found.warm)
+        if not last.rule.reads_rows(model):  # rows of a file were read as a whole
+            data = dataclasses.replace(data, X=np.asarray(data.X))
         # Density of the targets as given, not as standardised.
         mean = model.latent.mean
-        p = np.shape(mean.basis(np.asarray(objective.data.X[:1])))[1] if mean.marginalize else 0
-        self.log_evidence_ = last.log_evidence - (len(objective.data.y) - p) * log_scale
+        p = np.shape(mean.basis(np.asarray(data.X[:1])))[1] if mean.marginalize else 0
+        self.log_evidence_ = last.log_evidence - (len(data.y) - p) * log_scale
         self.inference_status_, self.inference_ = last.status, last.rule
         self.posterior_ = self._mixed(found, last.posterior)
         self._keep_model(model)
         self.jitter_ = float(self.posterior_.jitter)
-        self._training_data = objective.data
+        self._training_data = data
         self._state = jax.tree.map(np.asarray, last.state)
-        if not last.status.converged:
+        if not last.status.converged or last.status.fell_back:
             warnings.warn(f"{last.status.message} See inference_status_.", ConvergenceWarning, stacklevel=5)
         if self.jitter_ > 0:
             warnings.warn(

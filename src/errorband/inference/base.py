@@ -18,11 +18,12 @@ from errorband.predictive import Predictive
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """How a run of an inference rule ended."""
+    """How a run of an inference rule ended; ``fell_back`` if another rule reached what the one asked did not."""
 
     converged: bool
     sweeps: int
     message: str
+    fell_back: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

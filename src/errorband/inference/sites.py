@@ -138,7 +138,7 @@ class SiteInference(Inference):
         if rule is self:
             return status
         text = f"{self} reached no fixed point; {rule} did. {status.message}"
-        return Status(status.converged, status.sweeps, text)
+        return Status(status.converged, status.sweeps, text, fell_back=True)
 
     def _status(self, run: SiteRun) -> Status:
         name, sweeps = type(self).__name__, int(run.sweeps)

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.optimize
 from sklearn.exceptions import ConvergenceWarning
 
+from errorband import interrupts
 from errorband.parameters.checks import check_number, check_whole
-from errorband.training import interrupts
 from errorband.training.objective import Objective, Warm
 from errorband.training.result import FitResult, Stop, Trained
 

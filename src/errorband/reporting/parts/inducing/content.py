@@ -73,10 +73,17 @@ def _content(model: Any, X: np.ndarray, reason: str) -> InducingContent:
         places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
-        reason=reason or model.approximation_reason_ or "As asked for.",
+        reason=_reason(model, reason),
         fate=_fate(model.approximation) if model.fit_result_ is not None else LEFT,
         sweep=getattr(model, "inducing_sweep_", None),
     )
+
+
+def _reason(model: Any, reason: str) -> str:
+    """Why the approximation was taken and, if the number of inducing inputs was left to the fit, why so many."""
+    sweep = getattr(model, "inducing_sweep_", None)
+    why = reason or model.approximation_reason_ or "As asked for."
+    return why if sweep is None or sweep.certificate in why else f"{why} {sweep.certificate}"
 
 
 def _fate(asked: Any) -> str:

@@ -1,5 +1,6 @@
 """Gaussian noise and a covariance of low rank plus blocks: exact sites on the structure."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -30,16 +31,14 @@ class BlocksEngine(Engine):
 
     @in_double_precision
     def evaluate(self, approximation, latent, noise, data):
-        value, latent_bar, noise_bar, proper = _evaluate(approximation, latent, *_arrays(noise, data))
-        _check(proper)
+        (value, latent_bar, noise_bar, _), _ = _proper(_evaluate, approximation, latent, noise, data)
         return Closed(float(value), jax.tree.map(np.asarray, latent_bar), float(noise_bar))
 
     @in_double_precision
     def posterior(self, approximation, latent, noise, data):
-        value, conditioned, proper = _condition(approximation, latent, *_arrays(noise, data))
-        _check(proper)
-        conditioned = jax.tree.map(np.asarray, conditioned)
-        return float(value), self.site_posterior(approximation, (latent,), data, conditioned)
+        (value, conditioned, _), jitter = _proper(_condition, approximation, latent, noise, data)
+        found = self.site_posterior(approximation, (latent,), data, jax.tree.map(np.asarray, conditioned))
+        return float(value), dataclasses.replace(found, jitter=jitter)
 
     @in_double_precision
     def leave_one_out(self, approximation, latent, noise, data):
@@ -48,7 +47,7 @@ class BlocksEngine(Engine):
         PIC, which looks at the rest of the block, has mean y − g/w and variance 1/w, w = diag W; PITC predicts as for a
         new input, from the inducing points alone.
         """
-        mean, variance = _leave_one_out(approximation, latent, *_arrays(noise, data))
+        (mean, variance, _), _ = _proper(_leave_one_out, approximation, latent, noise, data)
         n = len(data.y)
         return GaussianPredictive(np.asarray(mean)[:n], np.sqrt(np.asarray(variance)[:n]))
 
@@ -121,11 +120,27 @@ def _arrays(noise: np.ndarray, data: TrainingData) -> tuple[Any, ...]:
     return data.padded, data.layout, y, variance, np.arange(size) < len(data.y)
 
 
-def _check(proper: Any) -> None:
-    if not bool(proper):
-        raise linalg.NotPositiveDefinite(
-            "The covariance of the targets is not positive definite; raise the noise or move inducing inputs apart."
-        )
+def _proper(
+    function: Any, approximation: Any, latent: Latent, noise: np.ndarray, data: TrainingData
+) -> tuple[Any, float]:
+    """Result of a function whose last value says whether the posterior is proper, and the jitter that made it so.
+
+    Without noise, rows that repeat make a block singular; as elsewhere, as little is added as makes it regular.
+    """
+    variance = float(np.mean(_variance(latent, data.padded)))
+    for rung in linalg.JITTER_LADDER:
+        jitter = rung * variance
+        found = function(approximation, latent, *_arrays(noise + jitter, data))
+        if bool(found[-1]):
+            return found, jitter
+    raise linalg.NotPositiveDefinite(
+        "The covariance of the targets is not positive definite; raise the noise or move inducing inputs apart."
+    )
+
+
+@jax.jit
+def _variance(latent: Latent, X: Any) -> Any:
+    return latent.variance(X)
 
 
 @jax.jit
@@ -165,13 +180,13 @@ def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: 
 @jax.jit
 def _leave_one_out(
     approximation: Any, latent: Latent, X: Any, layout: Any, y: Any, noise: Any, mask: Any
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, Any]:
     _, conditioned = _conditioned(approximation, latent, X, layout, y, noise, mask)
     predicted = conditioned.predicted_without_own_site()
     if predicted is not None:
         mean, cov = predicted
-        return latent.mean.evaluate(X) + mean[:, 0], cov[:, 0, 0] + noise
+        return latent.mean.evaluate(X) + mean[:, 0], cov[:, 0, 0] + noise, conditioned.proper
     g, bar = conditioned.weights[:, 0], conditioned.adjoint()
     own = conditioned.structure.to_rows(jnp.moveaxis(jnp.diagonal(bar.rest, axis1=2, axis2=3), 0, -1))[:, 0]
     w = g**2 - 2.0 * own  # ½(g² − w) is on the diagonal of the adjoint
-    return y - g / w, 1.0 / w
+    return y - g / w, 1.0 / w, conditioned.proper

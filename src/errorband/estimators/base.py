@@ -25,7 +25,7 @@ from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
 from errorband.precision import in_double_precision
 from errorband.predictive import Predictive
-from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Trainer, composed
+from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Start, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
 
@@ -188,10 +188,11 @@ class GaussianProcess(BaseEstimator):
 
     def _objective(self, spec: Spec, data: TrainingData) -> Objective:
         problem, strategies, _ = self._problem(spec, data)
-        # The starting point of the search: rows chosen, values found on the way, but no search itself.
-        settings = Settings(None, random_state=self.random_state)
+        # Where the search starts: rows chosen at the starting values, or values that another search found.
         first = [name for name in strategies if STRATEGIES[name].sets_start]
-        return composed(first).run(problem, settings).objective
+        chooses_rows = any(STRATEGIES[name].chooses_rows for name in first)
+        settings = Settings(None if chooses_rows else self._trainer(), self._n_restarts(), self.random_state)
+        return composed(first, Start()).run(problem, settings).objective
 
     def _scaling(
         self, spec: Spec, X: np.ndarray, y: np.ndarray | None = None, weights: np.ndarray | None = None

@@ -9,7 +9,7 @@ from errorband.training.move_dead import MoveDead
 from errorband.training.objective import Objective
 from errorband.training.result import FitResult, Stop, Trained, Trainer
 from errorband.training.sample_first import SampleFirst
-from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy
+from errorband.training.strategy import Found, Maximise, Problem, Settings, Start, Strategy
 from errorband.training.subset import Subset
 from errorband.training.turns import TakeTurns
 
@@ -23,9 +23,9 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 
-def composed(names: Sequence[str]) -> Strategy:
-    """The strategies of these names, each wrapped around the next, around one search."""
-    strategy: Strategy = Maximise()
+def composed(names: Sequence[str], innermost: Strategy | None = None) -> Strategy:
+    """The strategies of these names, each wrapped around the next, around one search (or another strategy)."""
+    strategy = Maximise() if innermost is None else innermost
     for name in reversed(names):
         strategy = STRATEGIES[name](strategy)
     return strategy
@@ -39,6 +39,7 @@ __all__ = [
     "Objective",
     "Problem",
     "Settings",
+    "Start",
     "Stop",
     "Strategy",
     "Trained",

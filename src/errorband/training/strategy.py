@@ -131,14 +131,22 @@ class Strategy(abc.ABC):
         """Search."""
 
 
+class Start(Strategy):
+    """No search: the objective at its starting values."""
+
+    def run(self, problem, settings):
+        objective = problem.objective()
+        return Found(objective, objective.theta0, None)
+
+
 class Maximise(Strategy):
     """One search, from the starting values, from those scattered around them, and from ``settings.starts``."""
 
     def run(self, problem, settings):
+        if settings.trainer is None:
+            return Start().run(problem, settings)
         objective = problem.objective()
         theta0 = objective.theta0
-        if settings.trainer is None:
-            return Found(objective, theta0, None)
         rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
         scattered = draw_restarts(theta0, settings.n_restarts, rng, parameters.units(problem.model))
         result, warm = settings.trainer.train(

@@ -14,8 +14,9 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## fit the demonstration data, print held-out figures, write a picture
 	$(BIN)/errorband demo --output out
 
-test: $(STAMP)  ## the whole test suite, without the long reproductions
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(STAMP)  ## the test suite without what is marked slow; machine code is not optimised, most of the time is compilation
+	XLA_FLAGS=--xla_backend_optimization_level=0 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(STAMP)  ## style, types and the layer rule
 	$(BIN)/ruff check .

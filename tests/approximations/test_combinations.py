@@ -35,6 +35,7 @@ def groups():
     return X, np.repeat(["a", "b", "c"], [20, 20, 1])
 
 
+@pytest.mark.slow
 def test_marginals_without_variance_are_too_much_for_ep_of_two_latents(data):
     """No row is near an inducing input: under DTC all are known to be zero. Laplace can deal with it, and is named."""
     X, y, _ = data
@@ -97,6 +98,7 @@ def test_inducing_inputs_of_one_class_and_a_class_of_one_row(groups):
         GPClassifier(PLANE, approximation=FITC(4), **options).fit(X[:20], labels[:20])
 
 
+@pytest.mark.slow
 def test_blocks_of_one_class_and_a_class_of_one_row(groups):
     X, labels = groups
     model = GPClassifier(PLANE, approximation=PIC(5, block_size=14), optimizer=None, random_state=0)

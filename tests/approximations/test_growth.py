@@ -150,6 +150,7 @@ def test_the_other_members(approximation, waves):
     assert model.inducing_sweep_.gap[0] >= 0  # of the inducing inputs, whatever becomes of what they leave out
 
 
+@pytest.mark.slow
 def test_classes_in_a_pipeline_and_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(certificate, "LEAST", 50)
     rng = np.random.default_rng(3)

@@ -83,6 +83,7 @@ def test_vfe_is_a_bound_that_rises_with_every_point(data):
     assert values[0] < exact - 10  # so that there is something to gain
 
 
+@pytest.mark.slow
 def test_vfe_of_a_student_is_a_bound_of_the_dense_bound_that_rises_with_every_point(data):
     X, y, _ = data
     y = y + 3.0 * (np.arange(40) % 10 == 9)
@@ -132,6 +133,7 @@ def test_power_one_is_fitc_for_classes(data):
     assert_allclose(powered.loo().log_density, fitc.loo().log_density, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_classes_with_inducing_inputs_far_from_the_data(data):
     """The sites then know nothing of the data, and their marginals have no variance at all: the prior is left."""
     X, y, X_test = data

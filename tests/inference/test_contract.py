@@ -153,6 +153,7 @@ def three_classes(approximation_id, rule_id):
     return model(Softmax(3), made[approximation_id], EACH[rule_id], ROUGH).fit(X, targets(Softmax(3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("approximation", "rule"), [("FITC", "EP"), ("VFE", "KL")])
 def test_three_classes_with_an_inducing_input_at_each_row_are_those_of_the_dense_model(approximation, rule):
     """To about 1e-6, as K_uu has 1e-8 more on its diagonal."""

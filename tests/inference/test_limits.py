@@ -76,6 +76,7 @@ def test_the_variational_bound_is_below_the_sampled_evidence_of_classes_and_ep_i
     assert_allclose(ep.log_evidence_, truth, atol=0.01)
 
 
+@pytest.mark.slow
 def test_ep_of_four_classes(data):
     """Against sampling on few rows, against Laplace on more."""
     X, y, X_test = data
@@ -109,6 +110,7 @@ def test_ep_of_four_classes(data):
     assert_allclose(ep.predict_proba(X_test), laplace.predict_proba(X_test), atol=0.1)
 
 
+@pytest.mark.slow
 def test_outliers_visited_first_mislead_sequential_ep_and_not_the_double_loop():
     """Three neighbouring outliers: met before all other rows they are believed, and one sweep after another is lost.
 

@@ -70,6 +70,7 @@ def test_logit_agrees_with_gpml(name, rule, tolerance, data):
     assert_allclose(std**2, expected["fs2"], rtol=10 * tolerance)
 
 
+@pytest.mark.slow
 def test_the_ways_of_ep_agree(data):
     X, y, _ = data
     X, labels = X[:24], np.sign(y[:24] - 0.1)
@@ -82,6 +83,7 @@ def test_the_ways_of_ep_agree(data):
         assert_allclose(run.predict(X), runs[0].predict(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_fractional_ep_lies_between_ep_and_kl(data):
     X, y, _ = data
     labels = np.sign(y - 0.1)

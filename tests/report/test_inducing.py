@@ -78,6 +78,7 @@ def test_classes_and_models_without():
         assert inducing(some.fit(X, X[:, 0])).fate == "in part learned with the hyperparameters"
 
 
+@pytest.mark.slow
 def test_a_model_for_each_class_says_so_of_each():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 2)) + 100

@@ -227,6 +227,7 @@ def test_agrees_with_dense_algebra(name, L, kind):
     check_against_dense_algebra(case, sites)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(list(BUILDERS)),

@@ -56,9 +56,13 @@ class MultiScale(Features):
         if type(kernel) is not SquaredExponential:
             raise ValueError(f"MultiScale needs the kernel SquaredExponential; got {type(kernel).__name__}.")
 
-    def initialised(self, kernel, X, n=None, classes=None, random_state=None):
+    def initialised(self, kernel: Any, X, n=None, classes=None, random_state=None):
         centres, widths = value_of(self.centres), value_of(self.widths)
         if centres is None:
+            if n is None:
+                raise ValueError(
+                    "MultiScale() has no number of features: give it one in FITC(n, features=MultiScale())."
+                )
             centres = place("kmeans", n, kernel, X, classes, random_state)
         if np.ndim(centres) != 2 or np.shape(centres)[1] != X.shape[1] or len(centres) == 0:
             raise ValueError(
@@ -72,14 +76,14 @@ class MultiScale(Features):
             )
         return replace_values(self, {("centres",): centres, ("widths",): widths})
 
-    def K_fu(self, kernel, X):
+    def K_fu(self, kernel: Any, X):
         # In units of the length-scales; c² = 1 + w². By products, so that no array of (n, M, D) is made.
         x, z = (kernel.select(a) / kernel.lengthscale for a in (X, self.centres))
         c2 = 1.0 + kernel.select(self.widths) ** 2
         distance = x**2 @ (1.0 / c2).T - 2.0 * x @ (z / c2).T + jnp.sum(z**2 / c2, axis=1)
         return kernel.variance * jnp.exp(-0.5 * (jnp.maximum(distance, 0.0) + jnp.sum(jnp.log(c2), axis=1)))
 
-    def K_uu(self, kernel):
+    def K_uu(self, kernel: Any):
         z, w2 = kernel.select(self.centres) / kernel.lengthscale, kernel.select(self.widths) ** 2
         s2 = 1.0 + w2[:, None] + w2[None]
         return kernel.variance * jnp.exp(-0.5 * jnp.sum((z[:, None] - z[None]) ** 2 / s2 + jnp.log(s2), axis=2))

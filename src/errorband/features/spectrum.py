@@ -71,7 +71,7 @@ class SparseSpectrum(Features):
                     f"learned: fix it, {entry.name}=Parameter(..., fixed=True)."
                 )
 
-    def initialised(self, kernel, X, n=None, classes=None, random_state=None):
+    def initialised(self, kernel: Any, X, n=None, classes=None, random_state=None):
         D = kernel.select(X[:1]).shape[1]
         if self.frequencies is not None:
             if self.frequencies.ndim != 2 or self.frequencies.shape[1] != D:
@@ -84,11 +84,11 @@ class SparseSpectrum(Features):
         drawn = kernel.standard_spectrum(np.random.default_rng(seed), self.n_frequencies, D)
         return SparseSpectrum(self.n_frequencies, drawn)
 
-    def K_fu(self, kernel, X):
+    def K_fu(self, kernel: Any, X):
         angles = (kernel.select(X) / kernel.lengthscale) @ self.frequencies.T
         waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
         return jnp.sqrt(kernel.variance / len(self.frequencies)) * waves
 
-    def k_ff(self, kernel, X):
+    def k_ff(self, kernel: Any, X):
         """The variance of the kernel, as cos² + sin² = 1."""
         return kernel.gram_diag(X)

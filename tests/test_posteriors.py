@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 import errorband
-from errorband import means
+from errorband import GPClassifier, means
 from errorband.approximations import FITC, PIC, Exact, Nystrom
 from errorband.inference import EP, Laplace
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
@@ -161,3 +161,18 @@ def test_a_mixture_is_that_of_its_members(case):
     assert_allclose(cov[:, 0, 0], np.mean([c[:, 0, 0] + m[:, 0] ** 2 for m, c in each], axis=0) - mean[:, 0] ** 2)
     alone = [m.log_density(y) for m in members]
     assert not np.allclose(alone[0], alone[2])  # the draws differ
+
+
+def test_a_mixture_in_a_classifier_and_in_reports(tmp_path):
+    labels = np.where(Y > 0.1, "high", "low")
+    model = GPClassifier(optimizer=Draws(), random_state=0).fit(X, labels).set_params(optimizer=None)
+    posterior, scaled = model.posterior_, model.scaling_.inputs(X_NEW)
+    each = [
+        m.predictive(l, scaled).probabilities for m, l in zip(posterior.members, posterior.likelihoods, strict=True)
+    ]
+    assert_allclose(model.predict_proba(X_NEW), np.mean(each, axis=0), rtol=1e-9)
+    model.save(tmp_path / "model.eb")
+    assert np.array_equal(errorband.load(tmp_path / "model.eb").predict_proba(X_NEW), model.predict_proba(X_NEW))
+    for name, fit, targets in (("classes", model, labels), ("numbers", fitted("mixture"), Y)):
+        errorband.report(fit, X[:10], targets[:10], baselines=False).save(tmp_path / f"{name}.html")
+        assert "</html>" in (tmp_path / f"{name}.html").read_text()

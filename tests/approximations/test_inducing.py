@@ -347,6 +347,7 @@ def test_columns_of_labels_stay_and_the_others_are_learned():
 
 
 # Last, as it forgets all that was compiled.
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rule"), [("FITC", Laplace()), ("VFE", BOUND)])
 def test_derivatives_taken_back_in_pieces_of_rows_agree_with_the_whole(name, rule, data, monkeypatch):
     """For two latents, in all that structure and residual depend on. The last of three pieces overlaps."""

@@ -14,7 +14,7 @@ from errorband.approximations import APPROXIMATIONS
 from errorband.cli import fitting
 from errorband.cli.cross_validation import catalogue, class_catalogue
 from errorband.cli.kernel_names import kernel_named
-from errorband.cli.planning import Settings
+from errorband.cli.planning import Settings, approximation_named
 from errorband.reporting.classification.baselines import CLASS_BASELINES
 from errorband.reporting.regression.baselines import BASELINES
 from errorband.table_model import TableModel, as_frame
@@ -232,8 +232,24 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.filterwarnings("ignore:.*variances of the Nyström")
 @pytest.mark.parametrize("model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace"}))
+def test_every_name_is_a_model(model):
+    made = approximation_named(model.lower(), "6")
+    assert type(made).__name__ == model
+
+
+def test_features_that_are_a_whole_prior_are_models_too():
+    assert type(approximation_named("sparsespectrum", "6")).__name__ == "SparseSpectrum"
+
+
+@pytest.mark.filterwarnings("ignore:.*variances of the Nyström")
+@pytest.mark.parametrize(
+    "model",
+    [
+        name if name in ("IVM", "PIC") else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace"})
+    ],
+)
 def test_every_model_by_name(model, run, fitted, tmp_path):
     args = ("--target", "progression", "--id", "patient", "--time-budget", "1", "-o", tmp_path / "m.eb")
     result = run("fit", fitted / "data.csv", *args, "--model", model.lower(), "--inducing", "6")

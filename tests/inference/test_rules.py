@@ -204,6 +204,7 @@ def clustered_outliers(size):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "lengthscale", "ratio", "share"),
     [

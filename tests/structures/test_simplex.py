@@ -35,6 +35,7 @@ def everything(structure, sites, cross, prior):
     )
 
 
+@pytest.mark.slow
 def test_simplex_sites_against_general_sites():
     rng = np.random.default_rng(0)
     factor = rng.normal(size=(C, N + S, N + S)) / 3

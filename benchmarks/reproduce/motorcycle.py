@@ -58,7 +58,8 @@ folds, drawn once; each model is as its defaults are, apart from what the table 
 
 {table(header, rows)}
 """
-    write_page("motorcycle", "python benchmarks/reproduce/motorcycle.py", results.began, text)
+    chosen = "" if len(options.models) == len(MODELS) else " --models " + " ".join(f'"{m}"' for m in options.models)
+    write_page("motorcycle", f"python benchmarks/reproduce/motorcycle.py{chosen}", results.began, text)
 
 
 if __name__ == "__main__":

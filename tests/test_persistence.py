@@ -1,6 +1,9 @@
 """Model files: faithful, versioned, harmless."""
 
+import hashlib
+import io
 import json
+import os
 import pickle
 import re
 import subprocess
@@ -13,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import errorband
-from errorband import LBFGS, GPRegressor, Parameter, means, persistence
+from errorband import LBFGS, GPRegressor, Parameter, means
 from errorband.kernels import KERNELS, Diffusion, Matern, Projection, SquaredExponential
 from errorband.persistence import ModelFileError
 from errorband.priors import LogNormal
@@ -95,17 +98,12 @@ def test_unfitted_models_and_unknown_kernels_are_refused(tmp_path, data):
 
 def rewrite(path, change):
     """Write the file again with its JSON document changed, checksum included."""
-    import hashlib
-
-    with zipfile.ZipFile(path) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
+    entries = entries_of(path)
     document = json.loads(entries["model.json"])
     change(document)
     entries["model.json"] = json.dumps(document).encode()
     entries["model.sha256"] = hashlib.sha256(entries["model.json"]).hexdigest().encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
+    write_entries(path, entries)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +111,8 @@ def rewrite(path, change):
     [
         (lambda d: d.update(version=99), "version 99.*Upgrade"),
         (lambda d: d.update(version=1), "version 1 of the format.*so fit the model again"),
+        (lambda d: d.update(version="1"), "its version is '1', not a whole number"),
+        (lambda d: d["fitted"].pop("posterior_"), "damaged or was altered"),
         (lambda d: d.update(format="other"), "not an errorband model"),
         (lambda d: d.update(estimator="os.system"), "not an estimator"),
         (lambda d: d["fitted"]["kernel_"].update({"class": "Popen"}), "'Popen'"),
@@ -128,10 +128,103 @@ def test_altered_files_are_refused(path, change, message):
     assert re.search(", so |Upgrade", str(refused.value))  # what to do
 
 
-def test_an_entry_of_implausible_size_is_not_read(path, monkeypatch):
-    monkeypatch.setattr(persistence, "MAX_BYTES", 10)
-    with pytest.raises(ModelFileError, match=r"model\.eb is damaged.*model\.json claims .* GB.*, so name a file"):
+def entries_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_entries(path, entries, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+
+
+def test_what_would_unpack_to_more_than_the_file_holds_is_not_read(path):
+    """Six megabytes of compressed zeros are six gigabytes in memory."""
+    entries = entries_of(path)
+    write_entries(path, entries | {"arrays/0.npy": bytes(20_000_000)}, zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(ModelFileError, match=r"damaged or was altered: it holds compressed entries.*, so name a file"):
         errorband.load(path)
+    write_entries(path, entries)
+    content = path.read_bytes()
+    directory = content.index(b"PK\x01\x02")
+    size = slice(directory + 24, directory + 28)  # of the first entry, unpacked
+    path.write_bytes(content[: size.start] + (2**31).to_bytes(4, "little") + content[size.stop :])
+    with pytest.raises(ModelFileError, match="more than the file holds"):
+        errorband.load(path)
+
+
+def test_a_header_that_promises_more_numbers_than_there_are(path):
+    entries = entries_of(path)
+    name = next(n for n in entries if n.endswith(".npy") and b"(30, 2)" in entries[n])
+    entries[name] = entries[name].replace(b"(30, 2)", b"(3000000000, 2)").replace(b" " * 8 + b"\n", b"\n")
+    rechecked(path, entries)
+    with pytest.raises(ModelFileError, match="does not hold the numbers that its header promises"):
+        errorband.load(path)
+
+
+def rechecked(path, entries):
+    """Write entries with the checksums that belong to them: a checksum is no signature."""
+    document = json.loads(entries["model.json"])
+    names = [f"arrays/{i}.npy" for i in range(len(document["checksums"]))]
+    document["checksums"] = [hashlib.sha256(entries[name]).hexdigest() for name in names]
+    entries["model.json"] = json.dumps(document).encode()
+    entries["model.sha256"] = hashlib.sha256(entries["model.json"]).hexdigest().encode()
+    write_entries(path, entries)
+
+
+ALTERED = {
+    "one more row": lambda a: np.concatenate([a, a[:1]]) if a.ndim else a[None],
+    "one row less": lambda a: a[:-1] if a.ndim else np.zeros(2),
+    "another axis": lambda a: a[..., None],
+    "words": lambda a: np.full(a.shape, "x"),
+    "complex": lambda a: a + 1j,
+    "not finite": lambda a: np.full(a.shape, np.nan),
+    "infinite": lambda a: np.full(a.shape, np.inf),
+    "negative": lambda a: -np.abs(a) - 1.0,
+    "empty": lambda a: np.zeros((0, *a.shape[1:])),
+}
+
+
+@pytest.mark.parametrize("change", ALTERED)
+def test_altered_arrays_with_right_checksums(path, model, data, change):
+    """They are refused, or cannot be told from right ones: then the model predicts numbers, and nothing fails later."""
+    original = entries_of(path)
+    number = sum(name.endswith(".npy") for name in original)
+    refused = 0
+    for i in range(number):
+        array = np.lib.format.read_array(io.BytesIO(original[f"arrays/{i}.npy"]))
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, ALTERED[change](array))
+        rechecked(path, original | {f"arrays/{i}.npy": buffer.getvalue()})
+        try:
+            twin = errorband.load(path)
+        except ModelFileError:
+            refused += 1
+            continue
+        try:
+            mean, std = twin.predict(data[0], return_std=True)
+        except np.linalg.LinAlgError as told:  # of other rows than were tried
+            assert "Raise the noise" in str(told)  # noqa: PT017
+            continue
+        assert np.all(np.isfinite(mean))
+        assert np.all(std >= 0)
+    assert refused >= number // 3
+
+
+def test_nothing_in_a_file_takes_the_place_of_a_method(path):
+    rewrite(path, lambda d: d["fitted"].update(predict=1))
+    with pytest.raises(ModelFileError, match=r"sets predict of a GPRegressor.*, so name a file"):
+        errorband.load(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs named pipes")
+def test_what_is_no_file_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path, "/dev/zero"):
+        with pytest.raises(ModelFileError, match="is not a file"):
+            errorband.load(place)
 
 
 def test_foreign_and_missing_files(tmp_path):
@@ -169,7 +262,7 @@ def test_truncated_or_corrupted_bytes_never_load_wrongly(path, cut, flip, tmp_pa
 
 def test_an_interrupted_save_keeps_the_old_file(path, model, monkeypatch):
     before = path.read_bytes()
-    monkeypatch.setattr("errorband.persistence.os.fsync", lambda fd: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr("errorband.files.os.fsync", lambda fd: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         model.save(path)
     assert path.read_bytes() == before

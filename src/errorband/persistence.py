@@ -10,27 +10,27 @@ Objects are written as the name of a class and its fields, and only classes of t
 reading. Register a kernel of your own (``KERNELS["Mine"] = Mine``) before saving or loading a model that uses it.
 """
 
-import contextlib
 import dataclasses
 import hashlib
 import io
 import json
+import math
 import os
-import secrets
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 
-from errorband import __version__
+from errorband import __version__, parameters
 from errorband.approximations import APPROXIMATIONS
 from errorband.data import TrainingData
 from errorband.estimators import ESTIMATORS
 from errorband.estimators.scaling import ScaledRows, Scaling
 from errorband.features import FEATURES
+from errorband.files import atomic_write
 from errorband.inference import INFERENCES, Status
 from errorband.kernels import KERNELS
 from errorband.latents import Latent
@@ -46,7 +46,7 @@ from errorband.training import LBFGS, FitResult
 from errorband.training.certificate import InducingSweep
 
 FORMAT, VERSION = "errorband", 2
-MAX_BYTES = 64 * 2**30  # more than any model of ours; a file that unpacks to more was not written by us
+TRIAL = 16  # training rows that a model predicts when it is loaded, to see that it can: the least that is compiled for
 
 
 class ModelFileError(ValueError):
@@ -132,21 +132,6 @@ def save(estimator: Any, path: str | os.PathLike, *, table: dict[str, Any] | Non
             archive.writestr(f"arrays/{i}.npy", blob)
         if table is not None:
             archive.writestr("table.json", table_text)
-
-
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike) -> Iterator[io.BufferedWriter]:
-    """Write to a temporary file beside ``path`` and put it in place only when complete and on disk."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _array_bytes(array: np.ndarray) -> bytes:
@@ -248,16 +233,21 @@ def load_with_table(path: str | os.PathLike) -> tuple[Any, dict[str, Any] | None
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no model file at {path}; check the path.")
+    if not path.is_file():  # a pipe would wait for ever
+        raise ModelFileError(f"{path} is not a file, so {REMEDY}.")
     try:
         with zipfile.ZipFile(path) as archive:
-            text = _member(archive, "model.json", path)
+            _check_sizes(archive, path)
+            text = archive.read("model.json")
             document = json.loads(text)
             _check_header(document, path)
-            if hashlib.sha256(text).hexdigest().encode() != _member(archive, "model.sha256", path):
+            if hashlib.sha256(text).hexdigest().encode() != archive.read("model.sha256"):
                 raise _damaged(path, "model.json does not match its checksum")
             arrays = [_read_array(archive, i, digest, path) for i, digest in enumerate(document["checksums"])]
             table = _read_table(archive, document, path)
-        return _decode_estimator(document, arrays), table
+        estimator = _decode_estimator(document, arrays)
+        _check_built(estimator, path)
+        return estimator, table
     except ModelFileError:
         raise
     except zipfile.BadZipFile as error:
@@ -267,20 +257,24 @@ def load_with_table(path: str | os.PathLike) -> tuple[Any, dict[str, Any] | None
         raise _damaged(path, told) from error
 
 
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
-    """Contents of an entry, if it has the size it claims."""
-    size = archive.getinfo(name).file_size
-    if size > MAX_BYTES:
-        raise _damaged(path, f"{name} claims {size / 2**30:.0f} GB, more than any model has")
-    return archive.read(name)
+def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
+    """Entries are stored as they are: what claims to unpack to more than the file holds was not written by ``save``."""
+    entries = archive.infolist()
+    if any(e.compress_type != zipfile.ZIP_STORED for e in entries):
+        raise _damaged(path, "it holds compressed entries, which no model file does")
+    claimed = sum(e.file_size for e in entries)
+    if claimed > path.stat().st_size:
+        raise _damaged(path, f"its entries claim {claimed} bytes, more than the file holds")
 
 
 def _check_header(document: Any, path: Path) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a zip file but not an errorband model, so {REMEDY}.")
     version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise _damaged(path, f"its version is {version!r}, not a whole number")
     if version != VERSION:
-        older = isinstance(version, int) and version < VERSION
+        older = version < VERSION
         raise ModelFileError(
             f"{path} was written in version {version} of the format by errorband {document.get('errorband')}; this is "
             f"errorband {__version__}, which reads version {VERSION}"
@@ -297,16 +291,23 @@ def _check_header(document: Any, path: Path) -> None:
 
 
 def _read_array(archive: zipfile.ZipFile, i: int, digest: str, path: Path) -> np.ndarray:
-    blob = _member(archive, f"arrays/{i}.npy", path)
+    blob = archive.read(f"arrays/{i}.npy")
     if hashlib.sha256(blob).hexdigest() != digest:
         raise _damaged(path, f"array {i} does not match its checksum")
-    return np.lib.format.read_array(io.BytesIO(blob), allow_pickle=False)
+    stream = io.BytesIO(blob)
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, columns_first, dtype = read(stream)
+    values = memoryview(blob)[stream.tell() :]
+    if dtype.kind not in "fiub" or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(values):
+        raise _damaged(path, f"array {i} does not hold the numbers that its header promises")
+    return np.frombuffer(bytearray(values), dtype).reshape(shape, order="F" if columns_first else "C")
 
 
 def _read_table(archive: zipfile.ZipFile, document: dict[str, Any], path: Path) -> dict[str, Any] | None:
     if "table" not in document:
         return None
-    text = _member(archive, "table.json", path)
+    text = archive.read("table.json")
     if hashlib.sha256(text).hexdigest() != document["table"]:
         raise _damaged(path, "table.json does not match its checksum")
     return json.loads(text)
@@ -318,8 +319,39 @@ def _decode_dict(encoded: dict[str, Any], arrays: list[np.ndarray]) -> dict[str,
 
 def _decode_estimator(encoded: dict[str, Any], arrays: list[np.ndarray]) -> Any:
     estimator = ESTIMATORS[encoded["estimator"]](**_decode_dict(encoded["params"], arrays))
-    vars(estimator).update(_decode_dict(encoded["fitted"], arrays))
+    fitted = _decode_dict(encoded["fitted"], arrays)
+    taken = [name for name in fitted if hasattr(type(estimator), name)]
+    if taken:  # nothing in a file takes the place of a method
+        raise ModelFileError(
+            f"The file sets {taken[0]} of a {type(estimator).__name__}, which no fit does, so {REMEDY}."
+        )
+    vars(estimator).update(fitted)
     return estimator
+
+
+def _check_built(estimator: Any, path: Path) -> None:
+    """Refuse an estimator that fits together badly: a checksum says that bytes are as written, not who wrote them.
+
+    Numbers are finite and within their constraints, and some rows can be predicted: what that needs has the shapes and
+    types that it needs. Values that are wrong but plausible cannot be told from right ones.
+    """
+    for member in estimator.members_:
+        data, scaling, D = member._training_data, member.scaling_, member.n_features_in_
+        for part in (member._model, member.likelihood_):
+            parameters.check(part)
+        kept = jax.tree.leaves((member._model, member.likelihood_, member.posterior_, vars(scaling)))
+        if not all(np.all(np.isfinite(a)) for a in kept if isinstance(a, (float, np.ndarray))):
+            raise _damaged(path, "it holds numbers that are not finite")
+        if not np.shape(scaling.x_shift) == np.shape(scaling.x_scale) == (D,):
+            raise _damaged(path, f"its scaling is not that of {D} inputs")
+        if data is not None and not (np.shape(data.X) == (len(data.y), D) and len(data.y) > 0):
+            raise _damaged(path, f"its rows are not rows of {D} inputs with a target each")
+        rows = np.zeros((1, D)) if data is None else data.X[:TRIAL]
+        member._check_inputs(rows)
+        mean, cov = member.posterior_.marginals(rows)
+        n, L = len(rows), member.likelihood_.n_latents
+        if np.shape(mean) != (n, L) or np.shape(cov) != (n, L, L) or not np.isfinite(mean.sum() + cov.sum()):
+            raise _damaged(path, "what it predicts is not a distribution")
 
 
 def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
@@ -356,7 +388,10 @@ def _decode(encoded: Any, arrays: list[np.ndarray]) -> Any:
     fields = _decode_dict(encoded["fields"], arrays)
     if not issubclass(cls, eqx.Module):
         return cls(**fields)
-    module = object.__new__(cls)  # frozen modules: set the fields, run no constructor
+    module = object.__new__(cls)  # frozen modules: set the fields and check them; run no constructor
     for name, value in fields.items():
         object.__setattr__(module, name, value)
+    for base in cls.__mro__:
+        if "__check_init__" in vars(base):
+            vars(base)["__check_init__"](module)
     return module

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from errorband.files import CannotWrite
 from errorband.tables import TableError, read_table, require_column, write_table
 
 SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -303,7 +304,8 @@ def test_write_to_standard_output(capsysbinary):
 
 def test_names_that_cannot_be_written(tmp_path):
     assert "no known ending" in failure(write_table, FRAME, tmp_path / "a.xlsx")
-    assert "Cannot write" in failure(write_table, FRAME, tmp_path / "nowhere" / "a.csv")
+    with pytest.raises(CannotWrite, match="No such file or directory"):
+        write_table(FRAME, tmp_path / "nowhere" / "a.csv")
     (tmp_path / "d.csv").mkdir()
     assert "not a regular file" in failure(write_table, FRAME, tmp_path / "d.csv")
     mixed = pd.DataFrame({"x": [1, "a", object()]}, dtype=object)
@@ -318,7 +320,8 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", refuse)
-    assert "No space left" in failure(write_table, FRAME, path)
+    with pytest.raises(CannotWrite, match="No space left"):
+        write_table(FRAME, path)
     assert path.read_text() == "a\n1\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
 

@@ -2,6 +2,7 @@
 
 import atexit
 import enum
+import errno
 import functools
 import re
 import signal
@@ -26,6 +27,8 @@ EXIT_CODES = """0 all is well; a search that stopped early is a warning, not an 
 
 5 the model cannot be fitted to these numbers.
 
+6 the disk is full or cannot be written.
+
 130 interrupted before there was a model to keep."""
 
 
@@ -38,6 +41,7 @@ class ExitCode(enum.IntEnum):
     TABLE = 3
     MODEL_FILE = 4
     FIT = 5
+    DISK = 6
     INTERRUPTED = 130
 
 
@@ -50,7 +54,11 @@ class Problem(Exception):
 
 
 # By name, because importing the classes would import the numerical libraries.
-_CODES = {"TableError": ExitCode.TABLE, "ModelFileError": ExitCode.MODEL_FILE}
+_CODES = {"TableError": ExitCode.TABLE, "ModelFileError": ExitCode.MODEL_FILE, "CannotWrite": ExitCode.DISK}
+
+
+# What an operating system says of a disk that takes no more.
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO}
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -85,6 +93,8 @@ def explain(error: BaseException) -> tuple[str, ExitCode]:
         return f"The package {error.name} is missing, so run: pip install {error.name}.", ExitCode.USAGE
     if isinstance(error, MemoryError):
         return "There is not enough memory for so many rows, so lower --max-rows.", ExitCode.FIT
+    if isinstance(error, OSError) and error.errno in _DISK:
+        return f"The disk cannot be written ({error.strerror}), so free or mount it.", ExitCode.DISK
     told = one_sentence(str(error)).rstrip(".") or "no details"
     return (
         f"Something unexpected happened ({type(error).__name__}: {told}), so run again with --debug and report it.",

@@ -1,12 +1,14 @@
 """``errorband fit``."""
 
+import contextlib
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from errorband.cli import options as o
-from errorband.cli.failures import ExitCode, Problem, guarded
+from errorband.cli.failures import ExitCode, Problem, guarded, one_sentence
 
 EXAMPLES = """Examples:
 
@@ -108,7 +110,7 @@ def fit(
     screen.scores(title, scores)
     screen.say(verdict)
     facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
-    TableModel(encoder, fitted.final, facts).save(output)
+    _save(TableModel(encoder, fitted.final, facts), output)
     screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
     if report is None:
         return
@@ -129,6 +131,20 @@ def fit(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted after {output} was written, so only the report is missing.") from None
     screen.say(f"Report: {report}")
+
+
+def _save(model: Any, output: Path) -> None:
+    """Write the model; where that fails after all the work, write it to another place and say which."""
+    try:
+        model.save(output)
+    except OSError as error:
+        for folder in (tempfile.gettempdir(), Path.home(), Path.cwd()):
+            with contextlib.suppress(OSError):
+                saved = Path(tempfile.mkdtemp(prefix="errorband-", dir=folder)) / output.name
+                model.save(saved)
+                told = one_sentence(str(error)).rstrip(".")
+                raise Problem(f"{told}; the model is in {saved} instead, so move it.", ExitCode.DISK) from error
+        raise
 
 
 def _kernel(name: str):

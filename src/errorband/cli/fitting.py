@@ -98,6 +98,9 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     cls: Any = GPClassifier if encoder.task == "classification" else GPRegressor
     train, test = rows
     chosen = plan(y, train, encoder, settings)
+    known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
+    if not known[test].any():
+        raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -108,7 +111,6 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
                 random_state=settings.seed,
                 verbose=settings.verbose,
             ).fit(X.iloc[chosen.searched], y[chosen.searched])
-            known = np.isin(y, found.classes_) if encoder.task == "classification" else np.ones(len(y), bool)
             judged = found
             if len(chosen.judged) > len(chosen.searched):
                 judged = _conditioned(found, X, y, chosen.judged[known[chosen.judged]])
@@ -118,8 +120,6 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
             raise Problem(
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
-    if not known[test].any():
-        raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
     notes, cuts = list(chosen.notes), list(chosen.cuts)
     if hasattr(found, "inducing_sweep_"):
         notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from errorband.cli.failures import ExitCode, Problem
+from errorband.files import check_writable
 
 STANDARD = "-"
 
@@ -66,3 +67,5 @@ def check_output(path: str | Path | None, option: str) -> None:
         raise Problem(f"{option} {place} is a folder, so name a file in it.", ExitCode.USAGE)
     if not place.parent.is_dir():
         raise Problem(f"There is no folder {place.parent} for {option} {place.name}, so create it.", ExitCode.USAGE)
+    if not place.exists() or place.is_file():  # a device or a pipe is opened once
+        check_writable(place)

@@ -48,7 +48,7 @@ class Report:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the page to a file; an interrupted write leaves what was there before."""
-        from errorband.persistence import atomic_write
+        from errorband.files import atomic_write
 
         with atomic_write(path) as file:
             file.write(self.html.encode("utf-8"))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
-import shutil
 import sys
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pandas as pd
 
+from errorband.files import atomic_write
 from errorband.tables.errors import TableError, show_cell
 
 
@@ -48,20 +47,12 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         raise TableError(f"The output name {label} has no known ending, so end it in .csv, .csv.gz or .parquet.")
     if target.exists() and not target.is_file():
         raise TableError(f"The output {label} is not a regular file, so name a file or '-' for standard output.")
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        with open(scratch, "xb") as handle:
+        with atomic_write(target) as handle:
             _write_as(frame, handle, name.lower())
-            handle.flush()
-            os.fsync(handle.fileno())
-        if target.exists():
-            shutil.copymode(target, scratch)
-        os.replace(scratch, target)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
-        raise TableError(f"Cannot write {label} ({reason}), so check the path, the disk and the columns.") from error
-    finally:
-        scratch.unlink(missing_ok=True)
+    except (ValueError, TypeError, ImportError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise TableError(f"Cannot write {label} ({reason}), so check the columns.") from error
 
 
 def _write_as(frame: pd.DataFrame, handle: IO[bytes], name: str) -> None:

@@ -15,16 +15,22 @@ from typing import Any
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
+from errorband import interrupts
+
 # Threads that JAX is given at least: more than there are factorisations that a program can do at the same time.
 POOL = 16
 
 
 @contextlib.contextmanager
 def double_precision() -> Iterator[None]:
-    """Run JAX code in float64, with compiled code cached on disk, and leave the user's settings as they were."""
-    start_backend()
-    with jax.enable_x64(True), _compile_cache():
-        yield
+    """Run JAX code in float64, with compiled code cached on disk, and leave the user's settings as they were.
+
+    Ctrl-C waits for a safe point meanwhile (:mod:`errorband.interrupts`).
+    """
+    with interrupts.held():
+        start_backend()
+        with jax.enable_x64(True), _compile_cache():
+            yield
 
 
 @functools.cache

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from errorband import linalg
+from errorband import interrupts, linalg
 
 # Temporary arrays of chunked work on the host stay below this many bytes.
 MEMORY_BUDGET = 256 * 2**20
@@ -155,6 +155,7 @@ def map_reduce(
     """
     total, collected = None, []
     for sums, values in executor.map(functools.partial(function, state), chunks):
+        interrupts.safe_point()
         sums = jax.tree.map(np.asarray, sums)
         total = sums if total is None else jax.tree.map(np.add, total, sums)
         collected.append(values)

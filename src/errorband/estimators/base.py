@@ -11,16 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_spread
 from errorband.inference import EP, Conjugate, Inference, Laplace
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
 from errorband.model import Model
-from errorband.parameters import Parameter
 from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
 from errorband.precision import in_double_precision
@@ -63,6 +62,8 @@ class GaussianProcess(BaseEstimator):
             self._trainer(), self._n_restarts(), self.random_state, self.verbose, name=name, log_scale=log_scale
         )
         found = composed(strategies).run(problem, settings)
+        if interrupts.happened() and found.result is not None:  # in whichever search, kept or not
+            found = dataclasses.replace(found, result=found.result.cut_short())
         self._forget()
         self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
@@ -147,14 +148,13 @@ class GaussianProcess(BaseEstimator):
         """
         self._remember_search()
         model = self._model
-        values = {e.path: Parameter(e.value, fixed=True) for e in parameters.entries(model)}
         model.likelihood.check_targets(data.y)
         for rows in chunks(data.X):
             self._check_inputs(rows)
         refusal = self.inference_.supports(model, data)
         if refusal is not None:
             raise ValueError(refusal)
-        problem = Problem(parameters.replace_values(model, values), self.inference_, data)
+        problem = Problem(parameters.all_fixed(model), self.inference_, data)
         choosing = [name for name in model.approximation.strategies if STRATEGIES[name].chooses_rows]
         found = composed(choosing).run(problem, Settings(None, random_state=self.random_state))
         if found.active_rows is not None:
@@ -199,6 +199,7 @@ class GaussianProcess(BaseEstimator):
     ) -> Scaling:
         """How the model sees validated data; targets are left alone if they are not given."""
         check_magnitude(X, "X")
+        check_spread(X, "X")
         if not self.normalize:
             return Scaling.identity(X.shape[1])
         return Scaling.standardise(X, y, spec.raw_columns(X.shape[1]), weights)
@@ -264,10 +265,17 @@ class GaussianProcess(BaseEstimator):
         save(self, path)
 
     # ------------------------------------------------------------------ showing
-    def _html_repr(self) -> str:
+    @property
+    def _repr_html_(self) -> Any:
         """What a notebook shows: scikit-learn's diagram before ``fit``, a card with what was found after."""
-        if not hasattr(self, "log_evidence_"):
-            return super()._html_repr()
+        shown = super()._repr_html_  # raises AttributeError where scikit-learn is told to show text
+        return self._card if hasattr(self, "log_evidence_") else shown
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        return bundle | {"text/html": self._repr_html_()} if "text/html" in bundle else bundle
+
+    def _card(self) -> str:
         from errorband.reporting.card import card_html
 
         return card_html(self)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import parameters
 from errorband.data import TrainingData
@@ -15,11 +15,12 @@ from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_kernel
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
 from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
+from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
 from errorband.rows import map_rows, rows_within_budget
 from errorband.training import Objective
@@ -254,7 +255,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         check_classification_targets(y)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            weights = check_weights(sample_weight, len(y))
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         found, codes = np.unique(y, return_inverse=True)
         if classes is not None:
@@ -289,6 +290,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             raise ValueError(f"multi_class={self.multi_class!r}: choose 'joint' or 'one_vs_rest'.")
         return self.multi_class == ONE_VS_REST and len(self.classes_) > 2
 
+    @in_double_precision  # as one computation: Ctrl-C ends the search of this class and of those after it
     def _fit_each_class(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         names = getattr(self, "feature_names_in_", None)  # the models below see an array: columns by position
         kernel = as_kernel(self.kernel).with_columns(names, X.shape[1])

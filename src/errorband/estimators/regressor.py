@@ -12,7 +12,13 @@ from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_noise_variance
+from errorband.estimators.validation import (
+    check_columns_are_numeric,
+    check_kind,
+    check_magnitude,
+    check_noise_variance,
+    check_spread,
+)
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
@@ -198,6 +204,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ) -> tuple[Spec, TrainingData, Scaling]:
         """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
         check_columns_are_numeric(X)
+        check_kind(y, "y")
         X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
@@ -205,6 +212,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_magnitude(y, "y")
         spec = self._spec(X.shape[1])
         if scaling is None:
+            check_spread(y, "y")
             # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
             scaling = self._scaling(spec, X, y if spec.likelihood.location_scale else None)
         else:

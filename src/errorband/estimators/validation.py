@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-# Beyond this the squares that covariances are made of leave the range of double precision.
-LARGEST = 1e100
+# Beyond these the squares that covariances are made of leave the range of double precision.
+LARGEST, SMALLEST = 1e100, 1e-100
 
 
 def check_magnitude(values: np.ndarray, name: str) -> None:
@@ -16,9 +16,20 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
 
 
+def check_spread(values: np.ndarray, name: str) -> None:
+    """Refuse columns that are not constant and whose squared differences underflow."""
+    spread = np.max(values, axis=0) - np.min(values, axis=0)
+    if np.any((spread > 0) & (spread < SMALLEST)):
+        least = np.min(spread[spread > 0])
+        raise ValueError(f"{name} varies by as little as {least:.2g}; rescale it to above {SMALLEST:g}, or drop it.")
+
+
 def check_noise_variance(values: Any, n: int) -> np.ndarray:
     """The noise variances of n rows as an array, if they are that."""
-    variances = np.asarray(values, dtype=np.float64)
+    try:
+        variances = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"noise_variance must have one number per row; got {values!r:.80}.") from None
     if variances.shape != (n,):
         raise ValueError(
             f"noise_variance must have one number per row, shape ({n},); got shape {variances.shape}. Leave it out if "
@@ -33,8 +44,38 @@ def check_noise_variance(values: Any, n: int) -> np.ndarray:
     return variances
 
 
+def check_weights(values: Any, n: int) -> np.ndarray:
+    """The weights of n rows as an array, if they are that."""
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must have one number per row; got {values!r:.80}.") from None
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have one number per row, shape ({n},); got shape {weights.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad) > 0:
+        raise ValueError(
+            f"sample_weight must be finite and not negative; {len(bad)} of {n} are not, the first "
+            f"{weights[bad[0]]:g} in row {bad[0]}. Give 0 to leave a row out."
+        )
+    return weights
+
+
+def check_kind(values: Any, name: str) -> None:
+    """Refuse arrays whose numbers are not what they seem: masked entries and dates."""
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        raise ValueError(
+            f"{name} has {np.sum(np.ma.getmaskarray(values))} masked entries, whose values are not to be used; fill "
+            "them in or leave the rows out."
+        )
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind in ("M", "m"):
+        raise ValueError(f"{name} holds dates or times; give numbers, such as days since a fixed date.")
+
+
 def check_columns_are_numeric(X: Any) -> None:
     """Name the columns of a DataFrame that do not hold numbers."""
+    check_kind(X, "X")
     columns = getattr(X, "columns", None)
     if columns is None or not hasattr(X, "dtypes"):
         return

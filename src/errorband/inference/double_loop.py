@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 
+from errorband import interrupts
 from errorband.inference.ep import EP, phi, tilted_derivatives
 from errorband.inference.sites import Data, SiteRun, masked
 from errorband.model import PriorAtData
@@ -42,6 +43,7 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
     sweeping = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
     state, tolerance = _Outer(start, _marginals(prior, start), np.inf, 0), rule.tolerance
     while state.steps < MAX_OUTER:
+        interrupts.safe_point()
         last, state = state, _minimised(rule, prior, data, state)
         if state.residual < tolerance or state.residual == last.residual or np.isnan(state.residual):
             break
@@ -81,6 +83,7 @@ def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteR
     the double loop.
     """
     for halving in range(1, HALVINGS + 1):
+        interrupts.safe_point()
         less = dataclasses.replace(rule, power=rule.power / 2**halving)
         run = _run(dataclasses.replace(less, mode="parallel"), prior, data, rule.cold(prior))
         if not bool(run.converged & run.valid) and halving == HALVINGS:

@@ -148,7 +148,7 @@ class SiteInference(Inference):
 
     def _advice(self) -> str:
         """What to do where it does not converge, as a sentence with a space before it."""
-        return ""
+        return " Check the scale of the data and of the values given, or use another rule, such as inference='ep'."
 
     def leave_one_out(self, model, data, state=None):
         """Predict from the cavities."""

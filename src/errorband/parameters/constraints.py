@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Logarithms live in [-LIMIT, LIMIT]: e^±40 is beyond any sensible scale and its square still in range.
-LIMIT = 40.0
+# A search that is told to start on a bound starts beside it, at this logarithm of the distance.
+BESIDE = -40.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Interval(Real):
         return self.lower + (self.upper - self.lower) * jax.nn.sigmoid(raw)
 
     def inverse(self, value):
-        return np.clip(_log(value - self.lower) - _log(self.upper - value), -LIMIT, LIMIT)
+        return _log(value - self.lower) - _log(self.upper - value)
 
     def valid(self, value) -> bool:
         above = np.greater if self.strict else np.greater_equal
@@ -106,9 +106,9 @@ class Ordered(Real):
 
 
 def _log(value):
-    """Logarithm within [-LIMIT, LIMIT], of zero too: a value may be on its bound."""
+    """Logarithm, of zero too: a value may be on its bound. Values that are not are kept, however small or large."""
     with np.errstate(divide="ignore"):
-        return np.clip(np.log(value), -LIMIT, LIMIT)
+        return np.where(np.equal(value, 0.0), BESIDE, np.log(value))
 
 
 REAL = Real()

@@ -157,6 +157,11 @@ def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT
     return rebuild(tree, values, (), keep_wrappers=True)
 
 
+def all_fixed(tree: ModuleT) -> ModuleT:
+    """Copy of a module of which nothing is free: every hyperparameter is fixed at its value."""
+    return replace_values(tree, {e.path: Parameter(e.value, fixed=True) for e in entries(tree)})
+
+
 def fill(tree: ModuleT, defaults: dict[str, Any]) -> ModuleT:
     """Copy of a module whose own hyperparameters left at None take these values, moved inside their constraints."""
     missing = [e for e in entries(tree) if len(e.path) == 1 and e.value is None]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.model import Model, at_values
 from errorband.predictive import Predictive
@@ -80,7 +80,14 @@ def grow(problem: Problem, settings: Settings, budget: float) -> tuple[Model, In
     steps: list[Step] = []
     while stopped is None:
         began = time.perf_counter()
-        found = _search(Problem(model, problem.rule, kept), settings, deadline - began, second)
+        try:
+            found = _search(Problem(model, problem.rule, kept), settings, deadline - began, second)
+        except KeyboardInterrupt:
+            if not steps:
+                raise
+            interrupts.caught()
+            stopped = INTERRUPTED
+            break
         step = _judged(found, held, settings.log_scale, began)
         steps.append(step)
         number = _next_number(step.n_inducing, kept.X, 4 if step.blind else 2)

@@ -111,7 +111,7 @@ class LBFGS:
             gradient_norm=float(np.max(np.abs(best.best_gradient), initial=0.0)),
             iterations=sum(len(r.trace) for r in runs),
             evaluations=sum(r.evaluations for r in runs),
-            stop=best.stop,
+            stop=Stop.INTERRUPTED if runs[-1].stop is Stop.INTERRUPTED else best.stop,
             limit=best.limit,
             seconds=time.perf_counter() - began,
             trace=tuple(best.trace),
@@ -154,6 +154,7 @@ class _Run:
         self.evaluations, self.trace = 0, []
         self.stop, self.limit = Stop.LINE_SEARCH, None
         self.last_failure, self.stop_all = "", False
+        self.first_value, self.tolerance, self.settled = -np.inf, 0.0, False
 
     def search(self, start: np.ndarray, settings: LBFGS) -> None:
         if len(start) == 0:  # nothing is free: evaluate
@@ -165,7 +166,7 @@ class _Run:
             # SciPy's first step is the whole gradient (cut off at the bounds, if all numbers have them), which can be
             # orders of magnitude too long and end in a poor optimum. In units of its length it is one.
             unit = max(1.0, float(np.linalg.norm(first[1])))
-            size = max(1.0, abs(first[0]))
+            self.first_value, self.tolerance = self.best_value, settings.tolerance
 
             def scaled(theta: np.ndarray) -> tuple[float, np.ndarray]:
                 value, gradient = first if np.array_equal(theta, start) else self.negative(theta)
@@ -178,15 +179,15 @@ class _Run:
                 method="L-BFGS-B",
                 bounds=[(s - REACH, s + REACH) for s in start],
                 callback=self.after_iteration,
+                # Improvements are judged in `after_iteration`: SciPy would compare them with the unit.
                 options={
                     "maxiter": settings.max_iter,
-                    "ftol": settings.tolerance
-                    * min(1.0, size / unit),  # relative to the value, or to 1 if that is more
+                    "ftol": 0.0,
                     "gtol": settings.gradient_tolerance / unit,
                     "maxcor": 20,
                 },
             )
-            if outcome.success:
+            if outcome.success or self.settled:
                 self.stop = Stop.CONVERGED
             elif outcome.status == 1:
                 self.stop, self.limit = Stop.MAX_ITER, settings.max_iter
@@ -194,6 +195,7 @@ class _Run:
             self.stop, self.stop_all = Stop.INTERRUPTED, True
             if not np.isfinite(self.best_value):
                 raise
+            interrupts.caught()
         except _OutOfTime:
             self.stop, self.limit, self.stop_all = Stop.OUT_OF_TIME, settings.max_seconds, True
 
@@ -201,6 +203,8 @@ class _Run:
         """What SciPy minimises. A failed factorisation or a value that is not finite is a bad point, not a crash."""
         if self.evaluations > 0 and time.perf_counter() > self.deadline:
             raise _OutOfTime
+        if self.evaluations > 0 and interrupts.happened():  # in a search before this one
+            raise KeyboardInterrupt
         self.evaluations += 1
         try:
             value, gradient = self.objective(theta)
@@ -209,15 +213,23 @@ class _Run:
         worst = -self.best_value if np.isfinite(self.best_value) else 0.0
         too_bad = worst + FAR_BELOW * (1.0 + abs(worst))
         # A first step can end at the bounds, where a value of -1e30 would make the line search take no step at all.
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient)) and -value < too_bad):
+        # Where a search starts any value will do: noise of variance 1e-12 makes it -1e12, and the search leads away.
+        far_below = self.evaluations > 1 and -value >= too_bad
+        if far_below or not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return too_bad, np.zeros_like(theta)
         if value > self.best_value:
             self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
         return -value, -gradient
 
     def after_iteration(self, theta: np.ndarray) -> None:
+        """Stop when an iteration gained less than the tolerance, relative to the value, or to 1 if that is more."""
+        before = self.trace[-1] if self.trace else self.first_value
         self.trace.append(self.best_value)
         self.report(self.best_value, len(self.trace))
+        size = max(1.0, abs(before), abs(self.best_value))
+        if self.best_value - before <= self.tolerance * size:
+            self.settled = True
+            raise StopIteration
 
 
 def warn_if_not_converged(result: FitResult) -> None:

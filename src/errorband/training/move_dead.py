@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from sklearn.utils import check_random_state
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.features.placement import SAMPLE
 from errorband.model import at_values
 from errorband.training.strategy import Strategy
@@ -38,7 +38,10 @@ class MoveDead(Strategy):
                 verbose=settings.verbose,
                 label=f"{problem.label(settings)}, {moved} inducing inputs moved",
             )
-        except (np.linalg.LinAlgError, KeyboardInterrupt):  # there is no posterior with them there, or no time
+        except KeyboardInterrupt:
+            interrupts.caught()
+            return dataclasses.replace(found, moved_inducing=0)
+        except np.linalg.LinAlgError:  # there is no posterior with them there
             return dataclasses.replace(found, moved_inducing=0)
         better = again.value > result.value
         totals = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.conjugate.base import sum_of_products
 from errorband.data import TrainingData
 from errorband.inference import Conclusion, Inference, Status
@@ -72,7 +72,9 @@ class Objective:
     def evaluate(self, theta: np.ndarray, warm: Warm | None = None) -> Point:
         """Value and gradient at a vector. Pure: the same arguments give the same result."""
         rule, state = (self.inference, None) if warm is None else warm
+        interrupts.safe_point()
         found = rule.evaluate(_unpack(self.model, theta), self._prepared, state)
+        interrupts.safe_point()
         value, gradient = found.log_evidence, np.asarray(_pull_back(self.model, theta, found.gradient))
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)

@@ -34,7 +34,7 @@ class FitResult:
     iterations, evaluations : int
         Totals over all starts.
     stop : Stop
-        Why the start that won ended.
+        Why the start that won ended; ``INTERRUPTED`` if Ctrl-C ended any part of the search.
     limit : float or None
         The limit that ended it: iterations or seconds.
     seconds : float
@@ -74,6 +74,10 @@ class FitResult:
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it."""
         return self.stop in (Stop.INTERRUPTED, Stop.INTERRUPTED_ON_SAMPLE)
+
+    def cut_short(self) -> "FitResult":
+        """The same, of a search that Ctrl-C ended."""
+        return self if self.interrupted else dataclasses.replace(self, stop=Stop.INTERRUPTED)
 
     @property
     def message(self) -> str:

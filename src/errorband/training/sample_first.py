@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from sklearn.utils import check_random_state
 
+from errorband import interrupts
 from errorband.model import at_values
 from errorband.training.result import Stop
 from errorband.training.strategy import Found, Problem, Strategy
@@ -36,5 +37,6 @@ class SampleFirst(Strategy):
         try:
             return self.inner.run(dataclasses.replace(problem, model=model), settings.within(left))
         except KeyboardInterrupt:  # before all rows were seen once
+            interrupts.caught()
             kept = dataclasses.replace(first, stop=Stop.INTERRUPTED_ON_SAMPLE)
             return Found(dataclasses.replace(problem, model=model).objective(), first.theta, kept)

@@ -143,8 +143,8 @@ class Maximise(Strategy):
     """One search, from the starting values, from those scattered around them, and from ``settings.starts``."""
 
     def run(self, problem, settings):
-        if settings.trainer is None:
-            return Start().run(problem, settings)
+        if settings.trainer is None:  # the values given are kept, to the last bit
+            return Start().run(dataclasses.replace(problem, model=parameters.all_fixed(problem.model)), settings)
         objective = problem.objective()
         theta0 = objective.theta0
         rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))

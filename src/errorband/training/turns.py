@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from errorband import interrupts
 from errorband.data import TrainingData
 from errorband.model import Model, at_values
 from errorband.precision import in_double_precision
@@ -56,7 +57,11 @@ class TakeTurns(Strategy):
             best = max(filter(None, (best, chosen)), key=lambda t: t.score)
             if same or _interrupted(found) or not np.isfinite(chosen.score):
                 break
-            found = self._search(turn, rows, settings.within(deadline - time.perf_counter(), n_restarts=0))
+            try:
+                found = self._search(turn, rows, settings.within(deadline - time.perf_counter(), n_restarts=0))
+            except KeyboardInterrupt:  # before the first evaluation of this turn
+                interrupts.caught()
+                break
             searched = _Turn(found, _score(found, rows, data))
             best = max(best, searched, key=lambda t: t.score)
             if _interrupted(found) or best not in (chosen, searched):

@@ -1,0 +1,169 @@
+"""Ctrl-C at any moment: the best model so far, which says that it was interrupted, or a clean KeyboardInterrupt."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from errorband import GPClassifier, GPRegressor, interrupts
+from errorband.approximations import FITC, IVM
+from errorband.training import objective
+
+pytestmark = [
+    pytest.mark.usefixtures("interruptible"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+rng = np.random.default_rng(0)
+X = rng.uniform(-3, 3, (60, 1))
+Y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+
+
+@pytest.fixture
+def press_at(monkeypatch):
+    """Press Ctrl-C in the middle of the evaluation with this number."""
+
+    def install(number):
+        calls, original = [], objective._unpack
+
+        def unpack(*args):
+            calls.append(1)
+            if len(calls) == number:
+                signal.raise_signal(signal.SIGINT)
+            return original(*args)
+
+        monkeypatch.setattr(objective, "_unpack", unpack)
+        return calls
+
+    return install
+
+
+def check_kept(model, data=X):
+    assert model.fit_result_.interrupted
+    assert not model.fit_result_.converged
+    assert "Interrupted" in model.fit_result_.message
+    assert np.all(np.isfinite(model.predict(data)))
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_the_best_point_is_kept(press_at, number):
+    calls = press_at(number)
+    check_kept(GPRegressor().fit(X, Y))
+    assert len(calls) <= number + 2  # what was in hand, and the model at the point kept
+
+
+def test_an_interrupt_before_there_is_a_point_is_raised(press_at):
+    press_at(1)
+    with pytest.raises(KeyboardInterrupt):
+        GPRegressor().fit(X, Y)
+
+
+def test_an_interrupt_after_the_winner_converged_is_told(press_at):
+    """The first of several starts may have won; the interrupt ended a later one."""
+    alone = GPRegressor().fit(X, Y)
+    press_at(alone.fit_result_.evaluations + 3)
+    model = GPRegressor(n_restarts=4, random_state=0).fit(X, Y)
+    check_kept(model)
+    assert len(model.fit_result_.starts) < 5
+    assert model.log_evidence_ >= alone.log_evidence_ - 1e-6
+
+
+def test_one_press_ends_the_search_of_every_class(press_at):
+    labels = np.digitize(X[:, 0], [-1.0, 1.0])
+    calls = press_at(3)
+    model = GPClassifier(multi_class="one_vs_rest", n_restarts=2, random_state=0).fit(X, labels)
+    assert len(model.estimators_) == 3
+    assert all(result.interrupted for result in model.fit_result_)
+    assert len(calls) < 15
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("approximation", [FITC("auto"), IVM(20), FITC(10)])
+@pytest.mark.parametrize("number", [4, 9])
+def test_strategies_keep_what_they_have(press_at, approximation, number):
+    press_at(number)
+    check_kept(GPRegressor(approximation=approximation, random_state=0).fit(X, Y))
+
+
+def test_a_press_while_the_posterior_is_made_is_raised_with_the_model_fitted(press_at):
+    model = GPRegressor(optimizer=None)
+    press_at(1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert np.all(np.isfinite(model.predict(X)))
+    assert not interrupts.happened()
+
+
+# ------------------------------------------------------------------------------------------------ at random moments
+# Fits of one family after the other until the process is told to stop; an interrupt each, at a random moment.
+FAMILIES = """
+import random, signal, sys, threading, time, warnings
+import numpy as np
+from errorband import GPClassifier, GPRegressor
+from errorband.approximations import FITC, IVM, PIC, VFE
+from errorband.likelihoods import Poisson, StudentT
+warnings.simplefilter("ignore")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+seed, trials = int(sys.argv[1]), int(sys.argv[2])
+rng, at = np.random.default_rng(seed), random.Random(seed)
+FAMILIES = {
+    "exact": lambda: GPRegressor(n_restarts=20, random_state=0),
+    "FITC": lambda: GPRegressor(approximation=FITC(10), n_restarts=10, random_state=0),
+    "auto": lambda: GPRegressor(approximation=VFE("auto"), n_restarts=3, random_state=0),
+    "PIC": lambda: GPRegressor(approximation=PIC(8), random_state=0),
+    "robust": lambda: GPRegressor(likelihood=StudentT(), random_state=0),
+    "counts": lambda: GPRegressor(likelihood=Poisson(), random_state=0),
+    "EP": lambda: GPClassifier(random_state=0),
+    "one_vs_rest": lambda: GPClassifier(multi_class="one_vs_rest", random_state=0),
+    "softmax": lambda: GPClassifier(random_state=0),
+    "IVM": lambda: GPClassifier(approximation=IVM(10), random_state=0),
+}
+for trial in range(trials):
+    name = at.choice(list(FAMILIES))
+    n = at.choice([40, 70, 90]) if at.random() < 0.7 else at.randrange(30, 120)  # known programs, and new ones
+    X = rng.uniform(-3, 3, (n, 1))
+    f = np.sin(2 * X[:, 0])
+    classes = np.digitize(X[:, 0], [-1.0, 1.0]) if name in ("one_vs_rest", "softmax") else (f > 0).astype(int)
+    y = {"counts": rng.poisson(np.exp(f))}.get(name, f + 0.1 * rng.normal(size=n))
+    model = FAMILIES[name]()
+    y = classes if isinstance(model, GPClassifier) else y
+    timer = threading.Timer(at.uniform(0.0, at.choice([0.1, 1.0, 4.0])), signal.raise_signal, [signal.SIGINT])
+    outcome = "finished"
+    try:
+        timer.start()
+        try:
+            model.fit(X, y)
+            results = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
+            outcome = "kept" if any(r.interrupted for r in results) else outcome
+        finally:
+            timer.cancel()
+            timer.join()
+    except KeyboardInterrupt:
+        outcome = "raised"
+    if outcome != "raised":
+        assert np.all(np.isfinite(model.predict(X))), name
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    print(name, outcome, flush=True)
+"""
+
+
+def interrupted_at_random(seed, trials, timeout):
+    """Outcomes of so many fits in a process of their own, and that it ended well."""
+    command = [sys.executable, "-c", FAMILIES, str(seed), str(trials)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    assert done.returncode == 0, f"{done.returncode}: {done.stderr[-3000:]}"
+    assert done.stderr == ""
+    outcomes = [line.split() for line in done.stdout.splitlines()]
+    assert len(outcomes) == trials
+    return outcomes
+
+
+def test_interrupts_at_random_moments():
+    interrupted_at_random(0, 12, 180)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_many_interrupts_at_random_moments(seed):
+    interrupted_at_random(seed, 50, 1200)

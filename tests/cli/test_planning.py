@@ -8,7 +8,8 @@ import pytest
 
 from errorband.approximations import FITC
 from errorband.cli import planning
-from errorband.cli.planning import Settings, inducing_for, plan
+from errorband.cli.planning import inducing_for, plan
+from errorband.cli.settings import Settings
 from errorband.estimators import base
 from errorband.table_model import TableModel
 
@@ -26,7 +27,7 @@ def planned(n, encoder=NUMBERS, **settings):
 def test_all_rows_are_in_the_model_and_beyond_the_limit_it_is_sparse(encoder, limit):
     for n, approximation in ((limit, "auto"), (limit + 1, FITC(200))):
         p = planned(n, encoder)
-        assert p.approximation == approximation
+        assert p.model == approximation
         assert (len(p.judged), len(p.final)) == (n - n // 5, n)
         assert p.cuts == []
     assert len(p.searched) == len(p.judged)  # inducing points learn from all rows, too
@@ -47,7 +48,7 @@ def test_without_approximation_the_search_uses_as_many_rows_as_time_allows():
 
 def test_rows_are_left_out_of_an_exact_model_with_a_warning():
     p = planned(8000, model="exact")
-    assert (p.approximation, len(p.searched), len(p.judged), len(p.final)) == ("exact", 2500, 5000, 5000)
+    assert (p.model, len(p.searched), len(p.judged), len(p.final)) == ("exact", 2500, 5000, 5000)
     assert p.cuts == [
         "The model keeps 5,000 of 8,000 rows, drawn at random: --model exact can hold no more, --model auto uses all."
     ]
@@ -63,7 +64,7 @@ def test_max_rows_holds_for_every_model(model):
         "Hyperparameters were learned from 6,000 of 6,400 training rows (--max-rows).",
         "The model keeps 6,000 of 8,000 rows (--max-rows).",
     ]
-    assert (p.approximation == "exact") == (model == "exact")
+    assert (p.model == "exact") == (model == "exact")
 
 
 def test_fewer_inducing_inputs_if_time_or_memory_is_short():
@@ -71,7 +72,7 @@ def test_fewer_inducing_inputs_if_time_or_memory_is_short():
     assert inducing_for(1_000_000, 600.0, NUMBERS) == 200
     assert inducing_for(100_000, 1e9, SimpleNamespace(labels=list("abcdefghij"))) * 48 * 1_000_000 <= 2 * 2**30
     p = planned(1_000_000)
-    assert p.approximation.n_inducing < 200
+    assert p.model.n_inducing < 200
     assert p.reason.endswith("For more inducing inputs --time-budget 60 is too short.")
 
 

@@ -13,8 +13,8 @@ from errorband import LBFGS, GPRegressor
 from errorband.approximations import APPROXIMATIONS
 from errorband.cli import fitting
 from errorband.cli.cross_validation import catalogue, class_catalogue
-from errorband.cli.kernel_names import kernel_named
-from errorband.cli.planning import Settings, approximation_named
+from errorband.cli.models import model_named
+from errorband.cli.settings import Settings
 from errorband.reporting.classification.baselines import CLASS_BASELINES
 from errorband.reporting.regression.baselines import BASELINES
 from errorband.table_model import TableModel, as_frame
@@ -65,7 +65,7 @@ def test_the_model_is_one_fitted_by_hand(fitted):
     X, y = as_frame(encoder.transform(frame))
     assert model.estimator.n_training_rows_ == len(X)
     train, _ = fitting.split(encoder.transform(frame), encoder, Settings())
-    searched = GPRegressor(kernel_named("se"), random_state=0).fit(X.iloc[train], y[train])
+    searched = GPRegressor(random_state=0).fit(X.iloc[train], y[train])
     assert model.estimator.scaling_.y_shift == searched.scaling_.y_shift == pytest.approx(y[train].mean())
     np.testing.assert_allclose(searched.condition_on(X, y).predict(X), model.estimator.predict(X), rtol=1e-10)
 
@@ -234,12 +234,12 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
 
 @pytest.mark.parametrize("model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace"}))
 def test_every_name_is_a_model(model):
-    made = approximation_named(model.lower(), "6")
+    made = model_named(model.lower(), "6")
     assert type(made).__name__ == model
 
 
 def test_features_that_are_a_whole_prior_are_models_too():
-    assert type(approximation_named("sparsespectrum", "6")).__name__ == "SparseSpectrum"
+    assert type(model_named("sparsespectrum", "6")).__name__ == "SparseSpectrum"
 
 
 @pytest.mark.filterwarnings("ignore:.*variances of the Nyström")

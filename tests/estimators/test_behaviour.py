@@ -237,8 +237,8 @@ def test_too_large_numbers_are_refused(data):
     ("options", "message"),
     [
         ({"mean": "cubic"}, "choose one of 'zero', 'constant', 'linear'"),
-        ({"approximation": "magic"}, "choose 'auto', 'exact'"),
-        ({"inference": "magic"}, "choose 'auto', 'conjugate'"),
+        ({"approximation": "magic"}, "choose from auto, exact, subset-of-data"),
+        ({"inference": "magic"}, "choose from auto, conjugate, laplace"),
         ({"optimizer": "adam"}, "choose 'lbfgs'"),
         ({"kernel": SquaredExponential(-1.0)}, "lengthscale=-1.*must be greater than 0"),
         ({"kernel": SquaredExponential([1.0, 2.0, 3.0])}, "3 entries for 2 inputs"),
@@ -252,10 +252,14 @@ def test_bad_options_say_what_to_choose(options, message, data):
 
 
 def test_wrong_types_are_named(data):
-    with pytest.raises(TypeError, match=r"kernel must be an errorband kernel, .* or None; got str"):
-        GPRegressor(kernel="rbf").fit(*data)
-    with pytest.raises(TypeError, match="likelihood must be an errorband likelihood"):
-        GPRegressor(likelihood="gaussian").fit(*data)
+    with pytest.raises(TypeError, match=r"kernel must be an errorband kernel, .*matern52.* or None; got int"):
+        GPRegressor(kernel=3).fit(*data)
+    with pytest.raises(TypeError, match=r"likelihood must be an errorband likelihood .*student-t.*; got type"):
+        GPRegressor(likelihood=Gaussian).fit(*data)
+    with pytest.raises(TypeError, match=r"approximation must be one of .*subset-of-data.*; got 200"):
+        GPRegressor(approximation=200).fit(*data)
+    with pytest.raises(TypeError, match=r"inference must be .*laplace.*; got None"):
+        GPRegressor(inference=None).fit(*data)
 
 
 # ------------------------------------------------------------------------------------------------------- the search

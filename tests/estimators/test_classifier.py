@@ -237,8 +237,9 @@ def test_other_likelihoods(data):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"likelihood": "softmax"}, ValueError, "choose 'probit', 'logit' or an object"),
-        ({"likelihood": Gaussian()}, TypeError, "a ClassLikelihood"),
+        ({"likelihood": "softmx"}, ValueError, "closest: 'softmax'.*choose from probit, logit, robust-threshold"),
+        ({"likelihood": "robust-threshold"}, ValueError, "for 2 classes; y has 3"),
+        ({"likelihood": Gaussian()}, TypeError, "likelihood of classes"),
         ({"likelihood": Bernoulli()}, ValueError, "for 2 classes; y has 3.*one_vs_rest"),
         ({"likelihood": Softmax(4)}, ValueError, "for 4 classes; y has 3"),
         ({"multi_class": "ovr"}, ValueError, "choose 'joint' or 'one_vs_rest'"),

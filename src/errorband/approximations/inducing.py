@@ -87,6 +87,8 @@ class WeightSpace(LowRankApproximation):
     ValueError: Points needs an approximation that says what becomes of the rest, such as FITC(features=Points()).
     """
 
+    short_names: ClassVar = {}  # its features are named instead
+
     features: Features | None  # None in a model, where each latent prior has its own
 
     opens: ClassVar[bool] = False
@@ -195,6 +197,8 @@ class SoR(Inducing):
     >>> SoR(50)
     SoR(n_inducing=50)
     """
+
+    short_names: ClassVar = {"sor": {}}
 
     opens: ClassVar[bool] = False
 

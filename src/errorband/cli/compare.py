@@ -41,6 +41,7 @@ def compare(
     from errorband.cli import cross_validation, fitting
     from errorband.cli.planning import exact_rows, rows_to_search
     from errorband.cli.screen import CLASS_HEADER, Screen, class_rows
+    from errorband.cli.settings import Settings
     from errorband.reporting.text import number, percent
     from errorband.table_model import as_frame
     from errorband.tables import TableEncoder, TableError
@@ -67,7 +68,7 @@ def compare(
     kernels = cross_validation.CLASS_KERNELS if classes else cross_validation.COMPARED_KERNELS
     n_classes = len(encoder.labels)
     searches = folds * (len(kernels) + (n_classes if n_classes > 2 else 0))  # one for each class, too
-    most = max_rows or rows_to_search(encoder, time_budget / searches) * folds // (folds - 1)
+    most = max_rows or rows_to_search(encoder, Settings(time_budget=time_budget / searches)) * folds // (folds - 1)
     if len(y) > most:
         kept = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
         notes.append(f"{most:,} of {len(y):,} rows are compared, drawn at random, to stay within the time budget.")

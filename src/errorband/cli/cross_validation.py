@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from errorband import metrics
-from errorband.cli.kernel_names import kernel_named
 from errorband.estimators import GPClassifier, GPRegressor
 from errorband.predictive import Predictive
 from errorband.reporting.classification.baselines import CLASS_BASELINES, ClassBaseline, probabilities
@@ -103,12 +102,11 @@ def class_catalogue(n_classes: int, seed: int = 0, max_seconds: float | None = N
     """The methods compared for classes 0 … C − 1: functions from training rows and new inputs to probabilities."""
     optimizer: Any = LBFGS(max_seconds=max_seconds)
     methods: dict[str, Any] = {
-        f"GP, {name}": GPClassifier(kernel_named(name), optimizer=optimizer, random_state=seed)
-        for name in CLASS_KERNELS
+        f"GP, {name}": GPClassifier(name, optimizer=optimizer, random_state=seed) for name in CLASS_KERNELS
     }
     if n_classes > 2:
         methods[ONE_FOR_EACH] = GPClassifier(
-            kernel_named(CLASS_KERNELS[0]), multi_class="one_vs_rest", optimizer=optimizer, random_state=seed
+            CLASS_KERNELS[0], multi_class="one_vs_rest", optimizer=optimizer, random_state=seed
         )
     found = {name: _class_process(estimator, n_classes) for name, estimator in methods.items()}
     return found | {name.lower(): _class_baseline(fit, n_classes) for name, (_, fit) in CLASS_BASELINES.items()}
@@ -186,7 +184,7 @@ def _failed(method: str, seconds: float, failure: str) -> Result:
 def _gaussian_process(kernel: str, seed: int, max_seconds: float | None) -> Method:
     def predict(X: Any, y: np.ndarray, X_new: Any) -> Predictive:
         optimizer: Any = LBFGS(max_seconds=max_seconds)
-        return GPRegressor(kernel_named(kernel), optimizer=optimizer, random_state=seed).fit(X, y).predictive(X_new)
+        return GPRegressor(kernel, optimizer=optimizer, random_state=seed).fit(X, y).predictive(X_new)
 
     return predict
 

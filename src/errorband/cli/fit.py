@@ -16,7 +16,9 @@ errorband fit houses.csv --target price
 
 errorband fit houses.csv --target price --report report.html --missing impute --ignore street,agent
 
-errorband fit flowers.csv --target species --report report.html
+errorband fit flowers.csv --target species --multi-class one-vs-rest --report report.html
+
+errorband fit visits.csv --target visits --likelihood poisson --kernel matern52+linear
 
 zcat houses.csv.gz | errorband fit - --target price --kernel matern32+linear --time-budget 300
 
@@ -33,15 +35,32 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help="auto uses all rows; exact; inducing points: fitc, vfe, powerep, dtc, sor, pitc, pic, nystrom; some "
-            "of the rows: ivm, subsetofdata."
+            help="auto uses all rows; exact; inducing points: fitc, vfe, power-ep, dtc, sor, pitc, pic, nystrom; some "
+            "of the rows: ivm, subset-of-data; features: sparse-spectrum. A wrong name lists all. Arguments in "
+            "brackets: 'power-ep(100, power=0.3)'."
         ),
     ] = "auto",
     inducing: Annotated[
         str | None,
         typer.Option(metavar="<int or auto>", help="How many inducing points (or auto) or rows; 200 by default."),
     ] = None,
-    kernel: Annotated[str, typer.Option(help="se, matern12, matern32, matern52, rq, linear; + adds some.")] = "se",
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="se, matern12, matern32, matern52, rq, linear, periodic and others; + adds and * multiplies some. "
+            "Arguments in brackets: 'matern52 + periodic(period=7, column=day)'."
+        ),
+    ] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option(
+            help="How targets scatter. Numbers: gaussian, student-t, outlier-mixture, heteroscedastic, poisson, "
+            "negative-binomial, gamma, beta and others. Classes: probit, logit, robust-threshold, ordinal."
+        ),
+    ] = None,
+    multi_class: Annotated[
+        o.MultiClass | None, typer.Option(help="Three or more classes in one model, or a model for each class.")
+    ] = None,
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
     seed: o.Seed = 0,
     time_budget: o.Budget = 60.0,
@@ -61,8 +80,9 @@ def fit(
     o.check_output(output, "--output")
     o.check_output(report, "--report")
     from errorband.cli import fitting
-    from errorband.cli.planning import Settings, approximation_named
+    from errorband.cli.models import check_names
     from errorband.cli.screen import Screen, named_scores
+    from errorband.cli.settings import Settings
     from errorband.reporting import assess
     from errorband.reporting import report as make_report
     from errorband.table_model import TableModel, as_frame
@@ -70,8 +90,9 @@ def fit(
     from errorband.tables.errors import count_of
 
     settings = Settings(
-        kernel=_kernel(kernel),
-        kernel_name=kernel,
+        kernel=kernel,
+        likelihood=likelihood,
+        multi_class=multi_class,
         model=model,
         inducing=inducing,
         test_size=test_size,
@@ -80,7 +101,7 @@ def fit(
         max_rows=max_rows,
         verbose=0 if quiet else 1,
     )
-    approximation_named(model, inducing)  # a wrong name is refused before the table is read
+    check_names(settings)
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(
@@ -145,12 +166,3 @@ def _save(model: Any, output: Path) -> None:
                 told = one_sentence(str(error)).rstrip(".")
                 raise Problem(f"{told}; the model is in {saved} instead, so move it.", ExitCode.DISK) from error
         raise
-
-
-def _kernel(name: str):
-    from errorband.cli.kernel_names import kernel_named
-
-    try:
-        return kernel_named(name)
-    except ValueError as error:
-        raise Problem(str(error), ExitCode.USAGE) from error

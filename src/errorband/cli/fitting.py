@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from errorband import __version__
 from errorband.cli.failures import ExitCode, Problem, one_sentence
-from errorband.cli.planning import Settings, plan
-from errorband.estimators import GPClassifier, GPRegressor
+from errorband.cli.models import unfitted
+from errorband.cli.planning import plan
+from errorband.cli.settings import Settings
 from errorband.tables import Encoded, TableEncoder, TableError, read_table
 from errorband.tables.errors import count_of
 from errorband.training import LBFGS
@@ -95,22 +97,19 @@ def _rows_to_hold_out(y: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray
 
 def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> FittedModels:
     """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``."""
-    cls: Any = GPClassifier if encoder.task == "classification" else GPRegressor
     train, test = rows
     chosen = plan(y, train, encoder, settings)
     known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
     if not known[test].any():
         raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
+    optimizer = LBFGS(max_seconds=settings.time_budget)
+    asked = unfitted(
+        settings, encoder, chosen.model, optimizer=optimizer, random_state=settings.seed, verbose=settings.verbose
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = cls(
-                settings.kernel,
-                approximation=chosen.approximation,
-                optimizer=LBFGS(max_seconds=settings.time_budget),
-                random_state=settings.seed,
-                verbose=settings.verbose,
-            ).fit(X.iloc[chosen.searched], y[chosen.searched])
+            found = asked.fit(X.iloc[chosen.searched], y[chosen.searched])
             judged = found
             if len(chosen.judged) > len(chosen.searched):
                 judged = _conditioned(found, X, y, chosen.judged[known[chosen.judged]])
@@ -121,8 +120,8 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
     notes, cuts = list(chosen.notes), list(chosen.cuts)
-    if hasattr(found, "inducing_sweep_"):
-        notes.append(f"--inducing auto: {found.inducing_sweep_.certificate}")
+    sweeps = [member.inducing_sweep_ for member in _members(found) if hasattr(member, "inducing_sweep_")]
+    notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
     if not known.all():
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
@@ -131,7 +130,9 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
 
 
 def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
-    return found.condition_on(X.iloc[rows], y[rows])
+    """The model with these rows; one that cannot be conditioned on others is fitted to them."""
+    learn = found.condition_on if hasattr(found, "condition_on") else clone(found).fit
+    return learn(X.iloc[rows], y[rows])
 
 
 def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> list[str]:
@@ -141,13 +142,25 @@ def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> 
     of Python attributes.
     """
     told = []
-    search = found.fit_result_
-    if not search.converged:
-        advice = "" if search.interrupted else " A larger --time-budget may help."
-        told.append(f"The search for hyperparameters did not converge: {search.message}{advice}")
-    told += [model.inference_status_.message for model in (found, final) if not model.inference_status_.converged]
+    for search in _searches(found):
+        if not search.converged:
+            advice = "" if search.interrupted else " A larger --time-budget may help."
+            told.append(f"The search for hyperparameters did not converge: {search.message}{advice}")
+    statuses = [model.inference_status_ for model in (found, final) if hasattr(model, "inference_status_")]
+    told += [status.message for status in statuses if not status.converged]
     told += [str(w.message) for w in caught if _for_the_user(w.category)]
     return list(dict.fromkeys(one_sentence(text) for text in told))
+
+
+def _members(model: Any) -> list[Any]:
+    """The fitted models that a model is made of; one for each class, say."""
+    return list(getattr(model, "members_", [model]))
+
+
+def _searches(model: Any) -> list[Any]:
+    """How the searches of a fitted model and of those it is made of went."""
+    results = [getattr(member, "fit_result_", None) for member in _members(model)]
+    return [r for r in results if hasattr(r, "converged")]
 
 
 def _for_the_user(category: type[Warning]) -> bool:
@@ -156,23 +169,25 @@ def _for_the_user(category: type[Warning]) -> bool:
 
 def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
     """Return the facts about the fit that the model file keeps, as JSON values."""
-    kept = fitted.final.approximation_
+    member = _members(fitted.final)[0]  # those of one model for each class are alike
+    kept = getattr(member, "approximation_", member)
     inducing = getattr(kept, "inducing_inputs", None)
     return {
         "data": data,
         "errorband": __version__,
         "rows": encoded.n_rows,
         "rows_used": len(encoded.X),
-        "rows_in_model": fitted.final.n_training_rows_,
+        "rows_in_model": getattr(fitted.final, "n_training_rows_", len(encoded.X)),
         "rows_held_out": len(fitted.test),
-        "kernel": settings.kernel_name,
+        "kernel": settings.kernel,
+        "likelihood": settings.likelihood,
         "model": settings.model,
         "approximation": type(kept).__name__,
         "n_inducing": None if inducing is None else len(inducing),
-        "approximation_reason": fitted.automatic or fitted.final.approximation_reason_,
+        "approximation_reason": fitted.automatic or getattr(member, "approximation_reason_", None),
         "automatic": fitted.automatic,
         "seed": settings.seed,
-        "search": _search(fitted.final.fit_result_),
+        "search": _search(_searches(fitted.final)),
         "scores": [
             {"method": name, **{k: float(v) if math.isfinite(v) else None for k, v in values.items()}}
             for name, values in scores
@@ -182,12 +197,13 @@ def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str,
     }
 
 
-def _search(result: Any) -> dict | None:
-    if not hasattr(result, "converged"):
+def _search(results: list[Any]) -> dict | None:
+    """The searches as one: the message is that of the one that went worst."""
+    if not results:
         return None
     return {
-        "converged": bool(result.converged),
-        "message": str(result.message),
-        "iterations": int(result.iterations),
-        "seconds": round(float(result.seconds), 3),
+        "converged": all(bool(r.converged) for r in results),
+        "message": str(min(results, key=lambda r: bool(r.converged)).message),
+        "iterations": sum(int(r.iterations) for r in results),
+        "seconds": round(sum(float(r.seconds) for r in results), 3),
     }

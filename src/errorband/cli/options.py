@@ -28,6 +28,13 @@ class Missing(enum.StrEnum):
     impute = "impute"
 
 
+class MultiClass(enum.StrEnum):
+    """How three or more classes are modelled."""
+
+    joint = "joint"
+    one_vs_rest = "one-vs-rest"
+
+
 def _level(value: float) -> float:
     if not 0 < value < 1:
         raise typer.BadParameter(f"{value:g} is not between 0 and 1.")

@@ -1,6 +1,7 @@
 """``errorband predict`` and ``errorband info``."""
 
 import json
+import math
 from typing import Annotated
 
 import typer
@@ -72,7 +73,7 @@ def info(
     table_model = TableModel.load(model)
     encoder, facts, estimator = table_model.encoder, table_model.facts, table_model.estimator
     columns = [(c.name, c.kind, _detail(c)) for c in encoder.columns]
-    evidence = float(estimator.log_evidence_)
+    evidence = float(getattr(estimator, "log_evidence_", "nan"))
     if as_json:
         parts = {
             "target": encoder.target,
@@ -82,7 +83,7 @@ def info(
             "columns": [{"name": name, "kind": kind, "inputs": detail} for name, kind, detail in columns],
             "labels": encoder.labels,
             "estimator": type(estimator).__name__,
-            "log_evidence": evidence,
+            "log_evidence": evidence if math.isfinite(evidence) else None,
             **facts,
         }
         typer.echo(json.dumps(parts, indent=2, ensure_ascii=False))
@@ -92,7 +93,7 @@ def info(
         "Target": f"{encoder.target} ({encoder.task})",
         "Estimator": type(estimator).__name__,
         **describe(estimator, facts.get("automatic", "")),
-        "Log evidence": number(evidence, decimals=2),
+        **({"Log evidence": number(evidence, decimals=2)} if math.isfinite(evidence) else {}),
         "Rows": f"{facts.get('rows_in_model', 0):,} in the model, of {facts.get('rows', 0):,} in {facts.get('data')}",
         "Search": _search(facts.get("search")),
         "Missing cells": encoder.missing,

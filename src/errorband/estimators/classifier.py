@@ -1,7 +1,7 @@
 """Gaussian-process classification."""
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -14,11 +14,11 @@ from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
-from errorband.estimators.spec import Spec, as_kernel
+from errorband.estimators.spec import Spec, as_kernel, class_likelihood_names
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
 from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
-from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
+from errorband.likelihoods import ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
 from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
@@ -43,20 +43,22 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
+    kernel : Kernel or str, optional
+        Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``. Default: squared
+        exponential with a length-scale per input.
         Values given are where the search starts; values left out are chosen from the data. A variance left out also
         has a prior, ``HalfNormal(10)``: labels say little about it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
-    likelihood : {"probit", "logit"} or ClassLikelihood
-        How labels arise from the latent function. A name is the link of two classes, and of each class against the
-        rest; the joint model of several classes then is the softmax. Objects: ``Bernoulli("probit", bias=...,
-        label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
-    approximation : "auto", "exact" or Approximation
+    likelihood : {"probit", "logit", "robust-threshold", "softmax", "ordinal"} or ClassLikelihood
+        How labels arise from the latent function. "probit" and "logit" are the link of two classes, and of each class
+        against the rest; the joint model of several classes then is the softmax. Objects: ``Bernoulli("probit",
+        bias=..., label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted
+        order).
+    approximation : "auto", "exact", another name or Approximation
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`. "auto": whole up to 2000 rows (fewer with more than two classes), else
-        ``FITC()``.
+        :mod:`errorband.approximations`, or ``"fitc(200)"``. "auto": whole up to 2000 rows (fewer with more than two
+        classes), else ``FITC()``.
     inference : "auto", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
         which it was.
@@ -127,6 +129,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     >>> model.decide([[0.8], [30.0]], reject=0.1).tolist()
     ['up', None]
     """
+
+    short_names: ClassVar = {}  # what the other names are of
 
     multi_class: str
 
@@ -314,25 +318,24 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return _with_variance_prior(as_kernel(self.kernel))
 
     def _likelihood(self) -> ClassLikelihood:
-        n = len(self.classes_)
-        if isinstance(self.likelihood, str):
-            if self.likelihood not in LINKS:
-                raise ValueError(
-                    f"likelihood={self.likelihood!r}: choose 'probit', 'logit' or an object of errorband.likelihoods."
-                )
-            return Bernoulli(self.likelihood) if n == 2 else Softmax(n)
-        if not isinstance(self.likelihood, ClassLikelihood):
+        n, likelihood = len(self.classes_), self.likelihood
+        names = class_likelihood_names(n)
+        if isinstance(likelihood, str):
+            if likelihood in LINKS and n > 2:
+                return Softmax(n)
+            likelihood = names(likelihood)
+        if not isinstance(likelihood, ClassLikelihood):
             raise TypeError(
-                "likelihood must be 'probit', 'logit' or an errorband likelihood of classes (a ClassLikelihood); got "
-                f"{type(self.likelihood).__name__}."
+                f"likelihood must be an errorband likelihood of classes or the name of one ({names.listed()}); got "
+                f"{type(likelihood).__name__}."
             )
-        fits = len(self.likelihood.class_values)
+        fits = len(likelihood.class_values)
         if fits != n:
             other = " or multi_class='one_vs_rest'" if fits == 2 else ""
             raise ValueError(
-                f"{type(self.likelihood).__name__} is for {fits} classes; y has {n}. Use likelihood='probit'{other}."
+                f"{type(likelihood).__name__} is for {fits} classes; y has {n}. Use likelihood='probit'{other}."
             )
-        return self.likelihood
+        return likelihood
 
     def _spec(self, n_features: int) -> Spec:
         spec = super()._spec(n_features)

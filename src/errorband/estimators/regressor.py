@@ -1,7 +1,7 @@
 """Gaussian-process regression."""
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -11,7 +11,7 @@ from errorband.data import TrainingData
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
-from errorband.estimators.spec import Spec
+from errorband.estimators.spec import Spec, as_likelihood
 from errorband.estimators.validation import (
     check_columns_are_numeric,
     check_kind,
@@ -19,7 +19,7 @@ from errorband.estimators.validation import (
     check_noise_variance,
     check_spread,
 )
-from errorband.likelihoods import Gaussian, Likelihood
+from errorband.likelihoods import Likelihood
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
@@ -36,20 +36,22 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     Parameters
     ----------
-    kernel : Kernel or dict, optional
-        Covariance function, from :mod:`errorband.kernels`. Default: squared exponential with a length-scale per input.
+    kernel : Kernel, str or dict, optional
+        Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``,
+        ``"periodic(period=1, column=date)"``. Default: squared exponential with a length-scale per input.
         Values given are where the search starts; values left out are chosen from the data. A likelihood with several
         latent functions takes one for each, ``{"mean": ..., "log_noise": ...}``; a single kernel starts them all.
     mean : {"zero", "constant", "linear"}, Mean or dict
         Prior mean; a single one is that of the first latent function, the others have mean zero.
         ``Constant(marginalize=True)`` and ``Linear(marginalize=True)`` of :mod:`errorband.means` integrate the
         coefficients out.
-    likelihood : Likelihood, optional
-        How targets scatter around the function. Default: Gaussian noise of learned variance.
-    approximation : "auto", "exact", Approximation or Features
+    likelihood : Likelihood or str, optional
+        How targets scatter around the function, or its name: ``"poisson"``, ``"student-t"``. Default: Gaussian noise of
+        learned variance.
+    approximation : "auto", "exact", another name, Approximation or Features
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`. Features that are a whole prior can be given as they are. "auto": whole up to
-        5000 rows (2000 if noise is not Gaussian, 1000 with two latent functions), else ``FITC()``.
+        :mod:`errorband.approximations`, or ``"fitc(200)"``. Features that are a whole prior can be given as they are.
+        "auto": whole up to 5000 rows (2000 if noise is not Gaussian, 1000 with two latent functions), else ``FITC()``.
     inference : "auto", "conjugate", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
         likelihoods of several latents, else by EP; see ``inference_``. Where the likelihood is not log-concave, the
@@ -114,6 +116,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     >>> bool(abs(mean[0] - 1) < 0.1), bool(std[0] < 0.2), bool(std[1] > 0.5)
     (True, True, True)
     """
+
+    short_names: ClassVar = {}  # what the other names are of
 
     def __init__(
         self,
@@ -221,11 +225,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return spec, TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
 
     def _likelihood(self) -> Likelihood:
-        if self.likelihood is None:
-            return Gaussian()
-        if not isinstance(self.likelihood, Likelihood):
-            raise TypeError(f"likelihood must be an errorband likelihood; got {type(self.likelihood).__name__}.")
-        return self.likelihood
+        return as_likelihood(self.likelihood)
 
     # ------------------------------------------------------------------ predicting
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool | str = False) -> Any:

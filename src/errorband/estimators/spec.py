@@ -12,11 +12,12 @@ from errorband.data import TrainingData
 from errorband.estimators.scaling import chunks, spread_rows
 from errorband.features import FEATURES, Features
 from errorband.inference import EP, INFERENCES, KL, Inference
-from errorband.kernels import Kernel, SquaredExponential
+from errorband.kernels import KERNELS, Kernel, SquaredExponential
 from errorband.latents import Latent
-from errorband.likelihoods import Likelihood
+from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, Zero, as_mean
 from errorband.model import Model
+from errorband.names import Names
 
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
 # evaluation; fewer where sites are found by many sweeps over it.
@@ -24,6 +25,24 @@ EXACT_ROWS, EXACT_ROWS_SITES = 5000, 2000
 
 # A marginalised mean has no other way; up to this many rows, of which matrices take some 5 GB, it is taken unasked.
 EXACT_ROWS_MARGINAL = 10_000
+
+# What may be given by name. Features that are a whole prior stand where an approximation does.
+KERNEL_NAMES = Names("kernel", (KERNELS,), renamed={"column": "active_dims", "columns": "active_dims"})
+NOISE_NAMES = Names("likelihood", (LIKELIHOODS,), accepts=lambda cls: not issubclass(cls, ClassLikelihood))
+APPROXIMATION_NAMES = Names(
+    "approximation",
+    (APPROXIMATIONS, FEATURES),
+    accepts=lambda cls: getattr(cls, "weight_space", True),
+    nested=(FEATURES,),
+    also=("auto", "exact"),
+)
+INFERENCE_NAMES = Names("inference", (INFERENCES,), also=("auto",))
+
+
+def class_likelihood_names(n_classes: int) -> Names:
+    """Names of the likelihoods of so many classes."""
+    accepts = lambda cls: issubclass(cls, ClassLikelihood)  # noqa: E731
+    return Names("likelihood", (LIKELIHOODS,), accepts, supplied={"n_classes": n_classes})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,25 +118,41 @@ def _each(what: str, given: Any, likelihood: Likelihood, latents: Sequence[str],
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """A kernel, squared exponential by default."""
+    """A kernel, by its name too; squared exponential by default."""
     if kernel is None:
         return SquaredExponential()
+    if isinstance(kernel, str):
+        return KERNEL_NAMES(kernel)
     if not isinstance(kernel, Kernel):
         raise TypeError(
-            f"kernel must be an errorband kernel, a dictionary of them by latent function, or None; got "
-            f"{type(kernel).__name__}."
+            f"kernel must be an errorband kernel, the name of one ({KERNEL_NAMES.listed()}), a dictionary of them by "
+            f"latent function, or None; got {type(kernel).__name__}."
         )
     return kernel
 
 
+def as_likelihood(likelihood: Any) -> Likelihood:
+    """A likelihood of numbers, by its name too; Gaussian noise by default."""
+    if likelihood is None:
+        return Gaussian()
+    if isinstance(likelihood, str):
+        return NOISE_NAMES(likelihood)
+    if not isinstance(likelihood, Likelihood):
+        raise TypeError(
+            f"likelihood must be an errorband likelihood or the name of one ({NOISE_NAMES.listed()}); got "
+            f"{type(likelihood).__name__}."
+        )
+    return likelihood
+
+
 def as_approximation(given: Any, n: int, mean: Mean, limit: int) -> tuple[Approximation, str | None]:
     """The approximation for n rows and, if it was chosen here, why this one."""
+    if isinstance(given, str) and given != "auto":
+        given = APPROXIMATION_NAMES(given)
     if isinstance(given, Approximation):
         return given, None
     if isinstance(given, Features):
         return WeightSpace(given), None
-    if given == "exact":
-        return Exact(), None
     if given == "auto":
         if n <= limit:
             return Exact(), f"No approximation: {n} rows, of at most {limit}."
@@ -129,10 +164,9 @@ def as_approximation(given: Any, n: int, mean: Mean, limit: int) -> tuple[Approx
             f"A marginalised mean needs the whole covariance: for {n} rows several matrices of "
             f"{8e-9 * n**2:.1f} GB. Use marginalize=False, or approximation='exact' if there is memory and time."
         )
-    weight_space = [name for name, cls in FEATURES.items() if cls.weight_space]
-    raise ValueError(
-        f"approximation={given!r}: choose 'auto', 'exact' or one of errorband.approximations: "
-        f"{', '.join([*APPROXIMATIONS, *weight_space])}, such as approximation=FITC(200)."
+    raise TypeError(
+        f"approximation must be one of errorband.approximations, such as FITC(200), or the name of one "
+        f"({APPROXIMATION_NAMES.listed()}); got {given!r}."
     )
 
 
@@ -142,11 +176,11 @@ def as_rule(given: Any, automatic: Any) -> Inference:
         return given
     if given == "auto":
         return automatic()
-    named = {name.lower(): rule for name, rule in INFERENCES.items()}
-    if given in named:
-        return named[given]()
-    raise ValueError(
-        f"inference={given!r}: choose 'auto', {', '.join(map(repr, named))}, or an object of errorband.inference."
+    if isinstance(given, str):
+        return INFERENCE_NAMES(given)
+    raise TypeError(
+        f"inference must be an object of errorband.inference or the name of one ({INFERENCE_NAMES.listed()}); got "
+        f"{given!r}."
     )
 
 

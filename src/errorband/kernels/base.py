@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -200,6 +200,8 @@ class Sum(Kernel):
     array([[6.5]])
     """
 
+    short_names: ClassVar = {}  # written +
+
     left: Kernel
     right: Kernel
 
@@ -231,6 +233,8 @@ class Product(Kernel):
     >>> k([[0.0]], [[0.5], [1.0], [10.0]]).round(3)
     array([[0.135, 0.995, 0.607]])
     """
+
+    short_names: ClassVar = {}  # written *
 
     left: Kernel
     right: Kernel
@@ -272,6 +276,8 @@ class Scaled(Kernel):
     >>> k.diag([[0.0]])
     array([2.5])
     """
+
+    short_names: ClassVar = {}  # written *
 
     kernel: Kernel
     factor: float = eqx.field(static=True)

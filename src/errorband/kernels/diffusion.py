@@ -1,6 +1,6 @@
 """Diffusion on the nodes of a graph."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,6 +36,8 @@ class Diffusion(Kernel):
            [0.317, 0.367, 0.317],
            [0.158, 0.317, 0.526]])
     """
+
+    short_names: ClassVar = {}  # a graph cannot be typed
 
     adjacency: np.ndarray
     time: Any = hyperparameter(POSITIVE, ndim=0)

@@ -1,7 +1,7 @@
 """Stationary kernels: functions of x − z, most of them of the scaled distance r² = Σ (x_d − z_d)²/ℓ_d²."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -102,6 +102,8 @@ class SquaredExponential(Radial):
            [0.9098, 1.5   ]])
     """
 
+    short_names: ClassVar = {"se": {}, "rbf": {}}
+
     def profile(self, r2):
         return jnp.exp(-0.5 * r2)
 
@@ -126,6 +128,8 @@ class Matern(Radial):
     >>> Matern(1.0, 1.0, nu=1.5)([[0.0]], [[1.0]]).round(4)
     array([[0.4834]])
     """
+
+    short_names: ClassVar = {"matern12": {"nu": 0.5}, "matern32": {"nu": 1.5}, "matern52": {"nu": 2.5}}
 
     nu: float = eqx.field(default=1.5, static=True, kw_only=True)
 
@@ -161,6 +165,8 @@ class RationalQuadratic(Radial):
     >>> RationalQuadratic(1.0, 1.0, alpha=0.5)([[0.0]], [[1.0]]).round(4)
     array([[0.7071]])
     """
+
+    short_names: ClassVar = {"rq": {}}
 
     alpha: Any = hyperparameter(POSITIVE, ndim=0)
 

@@ -50,6 +50,8 @@ class Bernoulli(ClassLikelihood):
     Bernoulli(link='logit', label_noise=0.02 (fixed))
     """
 
+    short_names: ClassVar = {"probit": {"link": "probit"}, "logit": {"link": "logit"}}
+
     link: str = eqx.field(default="probit", static=True)
     bias: Any = hyperparameter(REAL, ndim=0)
     label_noise: Any = eqx.field(default=None, converter=_optional, metadata={"constraint": HALF, "ndim": 0})

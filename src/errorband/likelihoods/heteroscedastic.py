@@ -37,6 +37,8 @@ class HeteroscedasticGaussian(Likelihood):
     array([0.1649])
     """
 
+    short_names: ClassVar = {"heteroscedastic": {}}
+
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
     n_latents: ClassVar[int] = 2
     closed_conditionals: ClassVar[bool] = True

@@ -6,8 +6,8 @@ data at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give 
 """
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import numpy as np
@@ -216,6 +216,9 @@ def format_value(value: Any) -> str:
 
 class Module(eqx.Module):
     """A module that prints as the call that makes it; its hyperparameters have no more axes than they were declared."""
+
+    short_names: ClassVar[Mapping[str, Mapping[str, Any]] | None] = None
+    """What people may type, and the arguments it stands for; None: the name of the class (:mod:`errorband.names`)."""
 
     def __check_init__(self):
         for field in dataclasses.fields(self):

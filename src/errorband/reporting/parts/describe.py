@@ -15,6 +15,8 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
     If the method was chosen automatically, "Automatic" says why: ``automatic`` if the caller made that choice, else
     the estimator's own words.
     """
+    if not hasattr(model, "members_"):  # an estimator of another kind
+        return {"Model": " ".join(repr(model).split())}
     members = model.members_
     if len(members) > 1:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}

@@ -74,7 +74,9 @@ def _content(model: Any, X: np.ndarray, reason: str) -> InducingContent:
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
         reason=_reason(model, reason),
-        fate=_fate(model.approximation) if model.fit_result_ is not None else LEFT,
+        fate=_fate(approximation if isinstance(model.approximation, str) else model.approximation)
+        if model.fit_result_ is not None
+        else LEFT,
         sweep=getattr(model, "inducing_sweep_", None),
     )
 

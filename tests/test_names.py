@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said(names, text, message):
 
 @pytest.mark.parametrize("deep", ["(" * LONGEST, "se(" * (LONGEST // 3), "[" * LONGEST])
 def test_deep_nesting_is_an_error_in_words(deep):
-    with pytest.raises(ValueError, match="cannot be read|no argument"):
+    with pytest.raises(ValueError, match=r"cannot be read|no argument"):
         KERNEL_NAMES(deep)
 
 

@@ -8,8 +8,9 @@ from sklearn.linear_model import LogisticRegression
 import errorband
 from cli.sentences import check_one_sentence
 from errorband.cli import fitting
-from errorband.cli.planning import Settings, subset
+from errorband.cli.planning import subset
 from errorband.cli.screen import Screen, named_scores
+from errorband.cli.settings import Settings
 from errorband.reporting import assess
 from errorband.table_model import TableModel, as_frame
 from errorband.tables import TableEncoder

@@ -108,10 +108,9 @@ def _kernel(settings: Settings, encoder: TableEncoder) -> Any:
     if settings.kernel is None:
         return None
 
-    def dims(given: Any) -> list[Any]:
-        return [
-            feature for name in (given if isinstance(given, list) else [given]) for feature in _inputs(name, encoder)
-        ]
+    def dims(given: Any) -> list[str]:
+        named = given if isinstance(given, list) else [given]
+        return [feature for name in named for feature in _inputs(name, encoder)]
 
     return _spoken(dataclasses.replace(KERNEL_NAMES, converted={"active_dims": dims}), settings.kernel)
 

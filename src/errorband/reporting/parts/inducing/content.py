@@ -68,15 +68,14 @@ def has_inducing_inputs(model: Any) -> bool:
 
 def _content(model: Any, X: np.ndarray, reason: str) -> InducingContent:
     approximation, scaling = model.approximation_, model.scaling_
+    asked = approximation if isinstance(model.approximation, str) else model.approximation
     return InducingContent(
         method=type(approximation).__name__,
         places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
         reason=_reason(model, reason),
-        fate=_fate(approximation if isinstance(model.approximation, str) else model.approximation)
-        if model.fit_result_ is not None
-        else LEFT,
+        fate=_fate(asked) if model.fit_result_ is not None else LEFT,
         sweep=getattr(model, "inducing_sweep_", None),
     )
 
@@ -91,8 +90,8 @@ def _reason(model: Any, reason: str) -> str:
 def _fate(asked: Any) -> str:
     """What the search did with the inducing inputs, from the approximation given to the estimator.
 
-    The search learns them unless ``optimize_inputs`` or a fixed :class:`Parameter` says otherwise; an approximation
-    chosen by name ("auto") says neither.
+    The search learns them unless ``optimize_inputs`` or a fixed :class:`Parameter` says otherwise; of an
+    approximation given by its name the fitted one says so.
     """
     given = getattr(asked, "inducing_inputs", None)
     held = given.fixed if isinstance(given, Parameter) else False

@@ -85,7 +85,7 @@ class Names:
     >>> kernels("periodic(perod=1)")
     Traceback (most recent call last):
     ...
-    ValueError: periodic has no argument 'perod', so choose from lengthscale, variance, ard, period and column.
+    ValueError: periodic has no argument 'perod', so choose from lengthscale, variance, period, column and ard.
     """
 
     what: str

@@ -254,8 +254,8 @@ def test_bad_options_say_what_to_choose(options, message, data):
 def test_wrong_types_are_named(data):
     with pytest.raises(TypeError, match=r"kernel must be an errorband kernel, .*matern52.* or None; got int"):
         GPRegressor(kernel=3).fit(*data)
-    with pytest.raises(TypeError, match=r"likelihood must be an errorband likelihood .*student-t.*; got type"):
-        GPRegressor(likelihood=Gaussian).fit(*data)
+    with pytest.raises(TypeError, match=r"likelihood must be an errorband likelihood .*student-t.*; got int"):
+        GPRegressor(likelihood=3).fit(*data)
     with pytest.raises(TypeError, match=r"approximation must be one of .*subset-of-data.*; got 200"):
         GPRegressor(approximation=200).fit(*data)
     with pytest.raises(TypeError, match=r"inference must be .*laplace.*; got None"):

@@ -237,7 +237,11 @@ def test_other_likelihoods(data):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"likelihood": "softmx"}, ValueError, "closest: 'softmax'.*choose from probit, logit, robust-threshold"),
+        (
+            {"likelihood": "softmx"},
+            ValueError,
+            "closest: 'softmax'.*choose from probit, logit, ordinal, robust-threshold",
+        ),
         ({"likelihood": "robust-threshold"}, ValueError, "for 2 classes; y has 3"),
         ({"likelihood": Gaussian()}, TypeError, "likelihood of classes"),
         ({"likelihood": Bernoulli()}, ValueError, "for 2 classes; y has 3.*one_vs_rest"),

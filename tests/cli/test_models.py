@@ -1,0 +1,122 @@
+"""Every model from the shell: kernels, likelihoods and models by name, and estimators that others register."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from cli.sentences import check_one_sentence
+from errorband.cli.models import model_named
+from errorband.estimators import ESTIMATORS
+from errorband.predictive import GaussianPredictive
+from errorband.table_model import TableModel
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory):
+    """Counts, classes and a date, of forty days."""
+    rng, n = np.random.default_rng(0), 40
+    x = rng.uniform(0, 4, n)
+    day = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(n), "D")
+    kind = np.array(["low", "mid", "high"])[np.digitize(x, [1.3, 2.6])]
+    path = tmp_path_factory.mktemp("visits") / "visits.csv"
+    frame = pd.DataFrame({"sold on": day, "size": x, "kind": kind, "visits": rng.poisson(np.exp(x - 1))})
+    frame.to_csv(path, index=False)
+    return path
+
+
+def fit(run, path, folder, *options, target="visits"):
+    result = run("fit", path, "--target", target, "--time-budget", 1, "-o", folder / "m.eb", *options)
+    assert result.exit_code == 0, result.stderr
+    return TableModel.load(folder / "m.eb")
+
+
+def test_likelihood_and_a_composed_kernel(run, visits, tmp_path):
+    kernel = "matern52(columns=[size, kind]) + periodic(period=7, column='sold on')"
+    model = fit(run, visits, tmp_path, "--likelihood", "poisson", "--kernel", kernel, "--model", "fitc(5)")
+    estimator = model.estimator
+    assert type(estimator.likelihood_).__name__ == "Poisson"
+    names = np.asarray(estimator.feature_names_in_)
+    assert [*names[list(estimator.kernel_.left.active_dims)]] == ["size", "kind=high", "kind=low", "kind=mid"]
+    assert [*names[list(estimator.kernel_.right.active_dims)]] == ["sold on [days]"]
+    assert len(estimator.approximation_.inducing_inputs) == 5
+    assert (model.facts["kernel"], model.facts["likelihood"]) == (kernel, "poisson")
+
+
+def test_one_model_for_each_class(run, visits, tmp_path):
+    options = ("--multi-class", "one-vs-rest", "--likelihood", "logit", "--report", tmp_path / "r.html")
+    model = fit(run, visits, tmp_path, *options, target="kind")
+    assert len(model.estimator.estimators_) == 3
+    assert model.facts["search"]["iterations"] == sum(r.iterations for r in model.estimator.fit_result_)
+    assert "one for each class" in run("info", tmp_path / "m.eb").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--kernel", "periodic(column=sizes)"), "the column 'sizes' (closest: 'size')"),
+        (("--kernel", "wiggly"), "There is no kernel 'wiggly', so choose from"),
+        (("--kernel", "se+"), "cannot be read"),
+        (("--likelihood", "poison"), "There is no likelihood 'poison' (closest: 'poisson')"),
+        (("--likelihood", "probit"), "There is no likelihood 'probit', so choose from beta"),
+        (("--multi-class", "one-vs-rest"), "--multi-class means nothing to a model of numbers"),
+        (("--model", "fitc(20)", "--inducing", "10"), "both speak of numbers"),
+        (("--model", "fitc(20, power=2)"), "no argument 'power'"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(run, visits, tmp_path, options, told):
+    result = run("fit", visits, "--target", "visits", "-o", tmp_path / "m.eb", *options)
+    check_one_sentence(result, 2)
+    assert told in result.stderr
+    assert not (tmp_path / "m.eb").exists()
+
+
+class NearestRowsRegressor(RegressorMixin, BaseEstimator):
+    """An estimator of another kind: all that the tool needs is ``fit`` and ``predictive``."""
+
+    def __init__(self, spread=1.0, random_state=None):
+        self.spread, self.random_state = spread, random_state
+
+    def fit(self, X, y):
+        self.X_, self.y_, self.feature_names_in_ = np.asarray(X), np.asarray(y), np.asarray(X.columns, dtype=object)
+        self.n_features_in_ = self.X_.shape[1]
+        return self
+
+    def predictive(self, X):
+        near = np.argmin(((np.asarray(X)[:, None] - self.X_) ** 2).sum(2), axis=1)
+        return GaussianPredictive(self.y_[near], np.full(len(near), self.spread * np.std(self.y_)))
+
+    def training_data(self):
+        return self.X_, self.y_
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setitem(ESTIMATORS, "NearestRowsRegressor", NearestRowsRegressor)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_line_in_the_registry_is_a_model_of_the_tool(run, visits, tmp_path):
+    model = fit(run, visits, tmp_path, "--model", "nearest-rows(spread=2)", "--seed", "3")
+    assert type(model.estimator) is NearestRowsRegressor
+    assert (model.estimator.spread, model.estimator.random_state) == (2, 3)
+    assert len(model.estimator.y_) == model.facts["rows_in_model"] == 40  # fitted again to all rows
+    assert run("predict", tmp_path / "m.eb", visits, "-o", tmp_path / "p.csv").exit_code == 0
+    assert "NearestRowsRegressor" in run("info", tmp_path / "m.eb").stdout
+    assert json.loads(run("info", tmp_path / "m.eb", "--json").stdout)["log_evidence"] is None
+
+
+@pytest.mark.usefixtures("registered")
+def test_models_are_held_to_their_task_and_options(run, visits, tmp_path):
+    assert type(model_named("nearestrows")) is NearestRowsRegressor
+    output = ("-o", tmp_path / "m.eb", "--model", "nearest-rows")
+    for options, told in (
+        (("--target", "kind"), "is for numbers and the target holds classes, so choose from auto, exact"),
+        (("--target", "visits", "--kernel", "se"), "--kernel means nothing to --model nearest-rows"),
+        (("--target", "visits", "--inducing", "9"), "has no inducing points"),
+    ):
+        result = run("fit", visits, *options, *output)
+        check_one_sentence(result, 2)
+        assert told in result.stderr

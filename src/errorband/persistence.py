@@ -109,7 +109,7 @@ def save(estimator: Any, path: str | os.PathLike, *, table: dict[str, Any] | Non
     ...     zipfile.ZipFile(f"{folder}/model.eb").namelist()[:2]
     ['model.json', 'model.sha256']
     """
-    if not hasattr(estimator, "log_evidence_"):
+    if not hasattr(estimator, "n_features_in_"):
         raise ModelFileError(f"Fit the {type(estimator).__name__} before saving it.")
     arrays: list[np.ndarray] = []
     encoded = _encode_estimator(estimator, arrays)

@@ -240,7 +240,7 @@ def test_other_likelihoods(data):
         (
             {"likelihood": "softmx"},
             ValueError,
-            "closest: 'softmax'.*choose from probit, logit, ordinal, robust-threshold",
+            "closest: 'softmax'.*choose from probit, logit, ordinal",
         ),
         ({"likelihood": "robust-threshold"}, ValueError, "for 2 classes; y has 3"),
         ({"likelihood": Gaussian()}, TypeError, "likelihood of classes"),

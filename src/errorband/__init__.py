@@ -17,8 +17,7 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 __version__ = "0.1.0"
 
 _WHERE = {
-    "GPClassifier": "errorband.estimators",
-    "GPRegressor": "errorband.estimators",
+    **dict.fromkeys(("GPClassifier", "GPRegressor", "RVMClassifier", "RVMRegressor"), "errorband.estimators"),
     "Parameter": "errorband.parameters",
     "LBFGS": "errorband.training",
     "load": "errorband.persistence",
@@ -38,7 +37,7 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
-    from errorband.estimators import GPClassifier, GPRegressor
+    from errorband.estimators import GPClassifier, GPRegressor, RVMClassifier, RVMRegressor
     from errorband.parameters import Parameter
     from errorband.training import LBFGS
 
@@ -68,4 +67,13 @@ def __dir__() -> list[str]:
     return sorted([*_WHERE, *_MODULES, "__version__"])
 
 
-__all__ = ["LBFGS", "GPClassifier", "GPRegressor", "Parameter", "load", "report"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "LBFGS",
+    "GPClassifier",
+    "GPRegressor",
+    "Parameter",
+    "RVMClassifier",
+    "RVMRegressor",
+    "load",
+    "report",
+]

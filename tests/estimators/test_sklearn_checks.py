@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband import LBFGS, GPClassifier, GPRegressor, RVMClassifier, RVMRegressor
 
 WITH_A_SEARCH = [
     "check_dict_unchanged",
@@ -23,7 +23,14 @@ SEARCHES = [
 ]
 
 
-@parametrize_with_checks([GPRegressor(optimizer=None), GPClassifier(optimizer=None)])
+@parametrize_with_checks(
+    [
+        GPRegressor(optimizer=None),
+        GPClassifier(optimizer=None),
+        RVMRegressor(optimizer=None),
+        RVMClassifier(optimizer=None),
+    ]
+)
 def test_sklearn(estimator, check):
     check(estimator)
 

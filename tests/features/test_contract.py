@@ -18,7 +18,7 @@ import dense_reference as dense
 import errorband
 from errorband import GPRegressor
 from errorband.approximations import DTC, FITC, VFE, PowerEP, SoR
-from errorband.features import FEATURES, Features, MultiScale, Points, SparseSpectrum
+from errorband.features import FEATURES, Features, KernelColumns, MultiScale, Points, SparseSpectrum
 from errorband.inference import EP
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
@@ -94,10 +94,14 @@ def windows_fu(A):
 
 
 ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
+PRECISIONS = 0.5 + 0.3 * np.arange(5.0)
 CASES: dict[str, Case] = {
     "Points": Case(Points(Z), ROUGH, lambda: ROUGH(Z), lambda A: ROUGH(A, Z), Points),
     "SparseSpectrum": Case(SparseSpectrum(7, WAVES), SMOOTH, None, waves, lambda: SparseSpectrum(7), Linear(1.0)),
     "MultiScale": Case(MultiScale(Z, WIDTHS), SMOOTH, windows_uu, windows_fu, MultiScale, ROUGH),
+    "KernelColumns": Case(
+        KernelColumns(Z, PRECISIONS), ROUGH, None, lambda A: ROUGH(A, Z) / np.sqrt(PRECISIONS), KernelColumns
+    ),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 pairs = pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Features: what a latent function is seen through. A new kind is one file and one line in :data:`FEATURES`."""
 
 from errorband.features.base import Features
+from errorband.features.kernel_columns import KernelColumns
 from errorband.features.multi_scale import MultiScale
 from errorband.features.points import Points
 from errorband.features.spectrum import SparseSpectrum
 
-FEATURES: dict[str, type[Features]] = {cls.__name__: cls for cls in (Points, SparseSpectrum, MultiScale)}
+FEATURES: dict[str, type[Features]] = {cls.__name__: cls for cls in (Points, SparseSpectrum, MultiScale, KernelColumns)}
 
 __all__ = [*FEATURES, "FEATURES", "Features"]

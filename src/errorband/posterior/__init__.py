@@ -1,5 +1,6 @@
 """What prediction needs and nothing else. A new posterior is one file and one line in :data:`POSTERIORS`."""
 
+from errorband.posterior.augmented import AugmentedPosterior
 from errorband.posterior.base import Posterior
 from errorband.posterior.dense import DensePosterior
 from errorband.posterior.mixture import MixturePosterior
@@ -9,7 +10,15 @@ from errorband.posterior.predictor import FeaturePosterior, SitePosterior
 
 POSTERIORS: dict[str, type[Posterior]] = {
     cls.__name__: cls
-    for cls in (DensePosterior, SitePosterior, FeaturePosterior, PICPosterior, NystromPosterior, MixturePosterior)
+    for cls in (
+        DensePosterior,
+        SitePosterior,
+        FeaturePosterior,
+        PICPosterior,
+        NystromPosterior,
+        MixturePosterior,
+        AugmentedPosterior,
+    )
 }
 
 __all__ = [*POSTERIORS, "POSTERIORS", "Posterior"]

@@ -125,7 +125,12 @@ class FeaturePosterior(PredictorPosterior):
         return self.latents[l].variance(X) if self.opens else jnp.sum(cross**2, axis=1)
 
     def _covariance(self, l, X, cross):
-        return self.latents[l].kernel.gram(X, X) if self.opens else cross @ cross.T
+        if not self.opens:
+            return cross @ cross.T
+        features: Any = self.latents[l].features
+        if features.weight_space:  # what the features leave of the variance is independent noise
+            return cross @ cross.T + jnp.diag(self.latents[l].variance(X) - jnp.sum(cross**2, axis=1))
+        return self.latents[l].kernel.gram(X, X)
 
     def _weighted(self, l, X, weights):
         """K_*u (L⁻ᵀγ): no triangular solve for each row."""

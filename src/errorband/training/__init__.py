@@ -7,6 +7,7 @@ from errorband.training.informative_start import InformativeStart
 from errorband.training.lbfgs import LBFGS
 from errorband.training.move_dead import MoveDead
 from errorband.training.objective import Objective
+from errorband.training.relevance import Relevance
 from errorband.training.result import FitResult, Stop, Trained, Trainer
 from errorband.training.sample_first import SampleFirst
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Start, Strategy
@@ -20,6 +21,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "sample_first": SampleFirst,
     "subset": Subset,
     "take_turns": TakeTurns,
+    "relevance": Relevance,
 }
 
 

@@ -1,0 +1,252 @@
+"""Relevance vector machines: identities, the two algorithms, healed bands, classes, files, refusals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+import errorband
+from errorband import GPRegressor, RVMClassifier, RVMRegressor
+from errorband.features import KernelColumns
+from errorband.kernels import Kernel, SquaredExponential
+from errorband.likelihoods import Gaussian, Poisson
+from errorband.training.sequential import Columns, SequentialBayes
+
+X = np.linspace(-10, 10, 100)[:, None]
+TRUTH = np.sinc(X[:, 0] / np.pi)
+Y = TRUTH + 0.1 * np.random.default_rng(0).normal(size=100)
+KERNEL = SquaredExponential(0.25, 1.0)
+GIVEN = {"likelihood": Gaussian(0.06), "optimizer": None}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return RVMRegressor().fit(X, Y)
+
+
+# ------------------------------------------------------------------------------------------------------ identities
+def test_with_fixed_precisions_it_is_a_gaussian_process():
+    centres, alpha, noise = X[::9], 0.5 + np.arange(12.0), 0.04
+    basis = KernelColumns(centres, alpha)
+    model = GPRegressor(
+        SquaredExponential(2.0, 1.0), approximation=basis, likelihood=Gaussian(noise), optimizer=None, normalize=False
+    ).fit(X, Y)
+    K = SquaredExponential(2.0, 1.0)(X, centres)
+    covariance = K @ np.diag(1 / alpha) @ K.T
+    A = covariance + noise * np.eye(100)
+    assert_allclose(model.log_evidence_, multivariate_normal(cov=A).logpdf(Y), rtol=1e-10)
+    mean, std = model.predict(X, return_std=True, latent=True)
+    assert_allclose(mean, covariance @ np.linalg.solve(A, Y), atol=1e-8)
+    assert_allclose(std**2, np.diag(covariance - covariance @ np.linalg.solve(A, covariance)), atol=1e-8)
+
+
+def test_gradient_of_the_evidence():
+    basis = KernelColumns(X[::9], 0.5 + np.arange(12.0))
+    model = GPRegressor(SquaredExponential(2.0, 1.0), approximation=basis, likelihood=Gaussian(0.04), normalize=False)
+    objective = model.objective(X, Y)
+    theta, step = objective.theta0, 1e-5
+    _, gradient = objective.value_and_gradient(theta)
+    assert len(theta) == 12 + 3  # precisions, length-scale, variance, noise
+    for i in range(len(theta)):
+        ahead, behind = (objective.value_and_gradient(theta + s * step * np.eye(len(theta))[i])[0] for s in (1, -1))
+        assert_allclose(gradient[i], (ahead - behind) / (2 * step), rtol=1e-6, atol=1e-6)
+
+
+def random_machine(seed, n=25, m=8):
+    rng = np.random.default_rng(seed)
+    basis, y, noise = rng.normal(size=(n, m)), rng.normal(size=n), rng.uniform(0.1, 2.0, n)
+    alpha = np.where(rng.random(m) < 0.5, np.inf, rng.gamma(2.0, size=m))
+    return SequentialBayes(Columns(basis, 1 / noise, y / noise), alpha), y, noise
+
+
+def dense_evidence(machine, y, noise):
+    inside = np.isfinite(machine.precision)
+    basis = machine.columns.basis[:, inside] / np.sqrt(machine.precision[inside])
+    return multivariate_normal(cov=np.diag(noise) + basis @ basis.T).logpdf(y)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_every_change_raises_the_evidence_by_what_was_said(seed):
+    machine, y, noise = random_machine(seed)
+    constant = dense_evidence(machine, y, noise) - machine.log_evidence()
+    for _ in range(20):
+        gain, best = machine.gains()
+        m = int(np.argmax(gain))
+        if gain[m] < 1e-9:
+            break
+        before = dense_evidence(machine, y, noise)
+        machine.set_precision(m, best[m])
+        assert_allclose(dense_evidence(machine, y, noise) - before, gain[m], rtol=1e-6, atol=1e-9)
+        assert_allclose(machine.log_evidence() + constant, dense_evidence(machine, y, noise), atol=1e-8)
+    afresh = SequentialBayes(machine.columns, machine.precision)
+    order = np.argsort(machine.active)
+    assert_allclose(machine.mu[order], afresh.mu, atol=1e-8)
+    assert_allclose(machine.S, afresh.S, atol=1e-7)
+    assert_allclose(machine.Q, afresh.Q, atol=1e-7)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_at_the_end_no_single_change_helps(seed):
+    machine, y, noise = random_machine(seed)
+    assert machine.run(10_000, tolerance=1e-10) < 10_000
+    best = dense_evidence(machine, y, noise)
+    for m in range(8):
+        held = machine.precision[m]
+        for alpha in (np.inf, 0.5 * held, 2 * held, 1.0) if np.isfinite(held) else (0.1, 1.0, 10.0):
+            machine.precision[m] = alpha
+            assert dense_evidence(machine, y, noise) <= best + 1e-6
+        machine.precision[m] = held
+
+
+def test_both_algorithms_reach_the_same_optimum():
+    """The only one, as the basis functions hardly overlap."""
+    x, y, kernel = X[::4], Y[::4], SquaredExponential(0.1, 1.0)
+    one = RVMRegressor(kernel, **GIVEN).fit(x, y)
+    all_ = RVMRegressor(kernel, algorithm="batch", **GIVEN).fit(x, y)
+    assert_allclose(one.log_evidence_, all_.log_evidence_, atol=1e-3)
+    assert_allclose(np.sort(one.relevance_vectors_, axis=0), np.sort(all_.relevance_vectors_, axis=0))
+    assert_allclose(one.predict(X), all_.predict(X), atol=1e-2)
+
+
+def test_where_neighbours_do_as_well_each_ends_where_no_single_change_helps():
+    ends = [RVMRegressor(KERNEL, algorithm=a, **GIVEN).fit(X[::4], Y[::4]) for a in ("sequential", "batch")]
+    assert_allclose(ends[0].log_evidence_, ends[1].log_evidence_, atol=0.1)
+    basis, y = KERNEL(ends[0].scaling_.inputs(X[::4])), ends[0].scaling_.targets(Y[::4])
+    for model in ends:
+        alpha = np.full(25, np.inf)
+        alpha[[np.argmin(np.abs(X[::4, 0] - v)) for v in model.relevance_vectors_[:, 0]]] = model.precision_
+        gain, _ = SequentialBayes(Columns(basis, np.full(25, 1 / 0.06), y / 0.06), alpha).gains()
+        assert np.max(gain) < 1e-4
+
+
+# ------------------------------------------------------------------------------------------------------ what it finds
+def test_few_vectors_follow_the_function(model):
+    assert 3 <= model.n_relevance_vectors_ <= 12
+    assert np.sqrt(np.mean((model.predict(X) - TRUTH) ** 2)) < 0.06
+    assert_allclose(float(model.likelihood_.noise_variance) * np.var(Y), 0.01, rtol=0.4)
+    rows = {tuple(x) for x in np.round(X, 8)}
+    assert {tuple(x) for x in np.round(model.relevance_vectors_, 8)} <= rows
+    assert model.precision_.shape == (model.n_relevance_vectors_,)
+
+
+def test_the_kernel_width_is_learned(model):
+    for factor in (0.8, 1.25):
+        other = SquaredExponential(factor * np.asarray(model.kernel_.lengthscale), 1.0)
+        held = RVMRegressor(other, likelihood=model.likelihood_, optimizer=None).fit(X, Y)
+        assert held.log_evidence_ < model.log_evidence_
+
+
+def test_bands_close_far_away_unless_healed(model):
+    far, noise = [[60.0]], float(model.likelihood_.noise_variance)
+    assert_allclose(model.predict(far, return_std=True)[1] ** 2, noise * np.var(Y), rtol=1e-6)
+    for healing in ("augmented", "whitened"):
+        healed = RVMRegressor(healing=healing).fit(X, Y)
+        near, std = healed.predict([[0.0], *far], return_std=True)[1]
+        assert std > 3 * near, healing
+        assert np.sqrt(np.mean((healed.predict(X) - TRUTH) ** 2)) < 0.06, healing
+        _, cov = healed.predict(X[:30], return_cov=True)
+        assert_allclose(np.sqrt(np.diag(cov)), healed.predict(X[:30], return_std=True)[1], rtol=1e-6)
+
+
+def test_augmented_predictions_are_those_of_the_larger_model():
+    model = RVMRegressor(KERNEL, healing="augmented", normalize=False, **GIVEN).fit(X / 5, Y)
+    centres, alpha, noise = model.relevance_vectors_, model.precision_, 0.06
+    for x in (0.33, 4.0):
+        Z = np.append(centres, [[x]], axis=0)
+        S = np.diag(1 / np.append(alpha, model.posterior_.added_precision))
+        K, k = KERNEL(X / 5, Z), KERNEL([[x]], Z)[0]
+        A = K @ S @ K.T + noise * np.eye(100)
+        mean, std = model.predict([[x]], return_std=True, latent=True)
+        assert_allclose(mean[0], k @ S @ K.T @ np.linalg.solve(A, Y), atol=1e-7)
+        assert_allclose(std[0] ** 2, k @ S @ k - k @ S @ K.T @ np.linalg.solve(A, K @ S @ k), atol=1e-7)
+
+
+class Tanh(Kernel):
+    """A sigmoid kernel, which is not positive definite."""
+
+    def evaluate(self, X, Z):
+        import jax.numpy as jnp
+
+        return jnp.tanh(X @ Z.T - 1.0)
+
+
+def test_the_kernel_need_not_be_positive_definite():
+    assert np.linalg.eigvalsh(Tanh()(X / 5))[0] < -0.01
+    model = RVMRegressor(Tanh()).fit(X, np.tanh(X[:, 0] / 5) + 0.05 * np.random.default_rng(1).normal(size=100))
+    assert np.sqrt(np.mean((model.predict(X) - np.tanh(X[:, 0] / 5)) ** 2)) < 0.05
+
+
+def test_other_likelihoods():
+    rate = np.exp(1 + np.sin(X[:, 0] / 2))
+    model = RVMRegressor(likelihood=Poisson(), inference="laplace").fit(X, np.random.default_rng(0).poisson(rate))
+    assert model.n_relevance_vectors_ < 15
+    assert np.mean(np.abs(model.predict(X) / rate - 1)) < 0.25
+
+
+# ----------------------------------------------------------------------------------------------------------- classes
+def moons(n=90):
+    rng = np.random.default_rng(0)
+    angle, side = rng.uniform(0, np.pi, n), np.arange(n) % 2
+    points = np.stack([np.cos(angle), np.sin(angle)], 1) * np.where(side, -1, 1)[:, None]
+    return points + np.stack([side, 0.4 * side], 1) + 0.15 * rng.normal(size=(n, 2)), side
+
+
+def test_two_classes():
+    points, side = moons()
+    model = RVMClassifier().fit(points, np.where(side, "right", "left"))
+    assert model.score(points, np.where(side, "right", "left")) > 0.95
+    assert model.n_relevance_vectors_ < 15
+    assert_allclose(model.predict_proba(points).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("multi_class", ["one_vs_rest", pytest.param("joint", marks=pytest.mark.slow)])
+def test_three_classes(multi_class):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    points = np.array([[0, 0], [2.5, 0], [0, 2.5]])[y] + 0.5 * rng.normal(size=(60, 2))
+    model = RVMClassifier(multi_class=multi_class, optimizer=None).fit(points, y)
+    assert model.score(points, y) > 0.9
+    assert model.n_relevance_vectors_ < 60
+    assert_allclose(model.predict_proba(points).sum(axis=1), 1.0)
+
+
+# -------------------------------------------------------------------------------------------------- files, refusals
+@pytest.mark.parametrize("healing", [None, "augmented", "whitened"])
+def test_files(healing, tmp_path):
+    model = RVMRegressor(KERNEL, healing=healing, **GIVEN).fit(X, Y)
+    model.save(tmp_path / "model.eb")
+    again = errorband.load(tmp_path / "model.eb")
+    new = np.linspace(-30, 30, 11)[:, None]
+    for one, other in zip(model.predict(new, return_std=True), again.predict(new, return_std=True), strict=True):
+        assert np.array_equal(one, other)
+    assert np.array_equal(model.relevance_vectors_, again.relevance_vectors_)
+
+
+def test_same_seed_same_result():
+    few = [RVMRegressor(KERNEL, n_candidates=40, random_state=1, **GIVEN).fit(X, Y).predict(X) for _ in range(2)]
+    assert np.array_equal(*few)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"algorithm": "greedy"}, "choose 'sequential' or 'batch'"),
+        ({"healing": "more"}, "choose None, 'augmented' or 'whitened'"),
+        ({"hyperprior": (1e-4, 1e-4)}, "is for algorithm='batch'"),
+        ({"hyperprior": 3}, "give two numbers"),
+        ({"n_candidates": 0}, "give a whole number, one or more"),
+    ],
+)
+def test_refusals(settings, told):
+    with pytest.raises(ValueError, match=told):
+        RVMRegressor(**settings).fit(X, Y)
+
+
+def test_constant_targets_need_no_vectors():
+    model = RVMRegressor(optimizer=None).fit(X, np.full(100, 3.0))
+    assert model.n_relevance_vectors_ == 0
+    assert_allclose(model.predict(X), 3.0)

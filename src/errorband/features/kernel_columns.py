@@ -40,7 +40,7 @@ class KernelColumns(Features):
     >>> from errorband import GPRegressor
     >>> from errorband.kernels import SquaredExponential
     >>> X = np.linspace(-3, 3, 50)[:, None]
-    >>> basis = KernelColumns(centres=X[::10], precision=np.ones(5))
+    >>> basis = KernelColumns(centres=X[::7], precision=np.ones(8))
     >>> model = GPRegressor(SquaredExponential(1.0, 1.0), approximation=basis, normalize=False).fit(X, np.sin(X[:, 0]))
     >>> bool(np.max(np.abs(model.predict(X) - np.sin(X[:, 0]))) < 0.05)
     True

@@ -35,7 +35,17 @@ OF_ONE_FIT = (
 )
 
 
-class GaussianProcess(BaseEstimator):
+class Savable:
+    """An estimator that can be written to a file."""
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that :func:`errorband.load` reads; no pickle, nothing in it can run."""
+        from errorband.persistence import save
+
+        save(self, path)
+
+
+class GaussianProcess(Savable, BaseEstimator):
     """Base of the estimators: builds the model, searches its hyperparameters, conditions it on the data."""
 
     kernel: Any
@@ -256,13 +266,6 @@ class GaussianProcess(BaseEstimator):
         if self.optimizer == "lbfgs":
             return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
-
-    # ------------------------------------------------------------------ keeping
-    def save(self, path: Any) -> None:
-        """Write the fitted model to a file that :func:`errorband.load` reads; no pickle, nothing in it can run."""
-        from errorband.persistence import save
-
-        save(self, path)
 
     # ------------------------------------------------------------------ showing
     @property

@@ -49,7 +49,8 @@ class AugmentedPosterior(Posterior):
         """With the precision that gives far inputs the average prior variance at the data."""
         prior = float(np.mean(np.sum(basis**2, axis=1)))
         peak = float(np.mean(diagonal(base.latents[0].kernel, X) ** 2))
-        return cls(base, X, basis, precision, weights, peak / max(prior, np.finfo(float).tiny))
+        added = peak / max(prior, np.finfo(float).tiny)
+        return cls(base, X, basis, precision, weights, added)  # pyright: ignore[reportCallIssue]
 
     @property
     def jitter(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -76,13 +77,14 @@ class AugmentedPosterior(Posterior):
     def _added(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the added basis function does to mean and variance at each input."""
         kernel, more, spread = self.base.latents[0].kernel, np.empty(len(X)), np.empty(len(X))
-        root = np.asarray(self.base.predictor.inverse)  # Σ = rootᵀ root
+        predictor: Any = self.base.predictor
+        root = np.asarray(predictor.inverse)  # Σ = rootᵀ root
         half = (self.precision[:, None] * self.basis) @ root.T  # WΦ rootᵀ
         chunk = min(padded_size(len(X)), rows_within_budget(24 * padded_size(len(self.X))))
         for part in slices(len(X), chunk):
             columns = gram(kernel, X[part], self.X, chunk)  # φ of each input, (n, N)
             seen = columns @ half
-            own: Any = np.asarray(self.base._cross(0, X[part])) @ root.T
+            own = np.asarray(self.base._cross(0, X[part])) @ root.T
             s = columns**2 @ self.precision - np.sum(seen**2, axis=1)
             e = diagonal(kernel, X[part], chunk) - np.sum(own * seen, axis=1)
             left = self.added_precision + np.maximum(s, 0.0)

@@ -23,15 +23,14 @@ SEARCHES = [
 ]
 
 
-@parametrize_with_checks(
-    [
-        GPRegressor(optimizer=None),
-        GPClassifier(optimizer=None),
-        RVMRegressor(optimizer=None),
-        RVMClassifier(optimizer=None),
-    ]
-)
+@parametrize_with_checks([GPRegressor(optimizer=None), GPClassifier(optimizer=None)])
 def test_sklearn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([RVMRegressor(optimizer=None), RVMClassifier(optimizer=None)])
+def test_sklearn_of_the_others(estimator, check):
     check(estimator)
 
 

@@ -134,7 +134,7 @@ def log_integral(
         Whether log g is concave. Then the integrand is at most exp(−½(f − mode)²/variance) times its maximum, and no
         part is missed. Otherwise the mode is searched for from the best point of a scan, and the mean is an anchor too.
     feature : (scalar, scalar), optional
-        Centre and width of a narrow part of g.
+        Centre and width of a narrow part of g; or vectors, for several.
     """
     m, s = jax.lax.stop_gradient((mean, jnp.sqrt(variance)))
     z, w = _nodes(lambda z: frozen(m + s * z), m, s, concave, feature)
@@ -206,8 +206,8 @@ def _anchors(mode: Any, width: Any, m: Any, s: Any, feature: Any, with_prior: bo
     if with_prior:
         centres, widths = [*centres, 0.0 * mode], [*widths, jnp.ones_like(width)]
     if feature is not None:
-        centre, size = jax.lax.stop_gradient(feature)
-        centres, widths = [*centres, (centre - m) / s], [*widths, jnp.minimum(size / s, 1.0)]
+        centre, size = (jnp.atleast_1d(x) for x in jax.lax.stop_gradient(feature))
+        centres, widths = [*centres, *((centre - m) / s)], [*widths, *jnp.minimum(size / s, 1.0)]
     return jax.lax.stop_gradient((jnp.stack(centres), jnp.stack(widths)))
 
 

@@ -31,6 +31,7 @@ from errorband.kernels import (
     Projection,
     RationalQuadratic,
     SquaredExponential,
+    White,
 )
 from errorband.kernels.base import Kernel, compiled_gram
 from errorband.parameters import Parameter, check, entries, pack, plain, replace_values, unpack, vector_names
@@ -59,6 +60,7 @@ EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "Scaled": [(2.5 * Matern(0.8, 1.5, nu=2.5), 1)],
     "SquaredExponential": [(SquaredExponential(0.8, 1.5), 1), (SquaredExponential([0.5, 1.0, 2.0], 0.7), 3)],
     "Sum": [(SquaredExponential(0.8, 1.5, active_dims=0) + Periodic(0.9, 1.1, 2.0, active_dims=[1]), 2)],
+    "White": [(White(0.7), 2)],
 }
 
 

@@ -30,6 +30,7 @@ from errorband.likelihoods import (
     RobustThreshold,
     Softmax,
     StudentT,
+    Twinned,
 )
 from errorband.parameters import check, entries, pack, replace_values, unpack
 
@@ -67,6 +68,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "RobustThreshold": [Example(RobustThreshold(0.1), [-1, 1, 1])],
     "Softmax": [Example(Softmax(3), [0, 1, 2]), Example(Softmax(2), [0, 1, 1])],
     "StudentT": [Example(StudentT(4.0, 0.3), [-1.2, 0.1, 3.0])],
+    "Twinned": [Example(Twinned(0.3, 20.0, 0.4), [-1.2, 0.1, 3.0])],
 }
 ALL = [
     pytest.param(example, id=name + (f"-{i}" if i else ""))

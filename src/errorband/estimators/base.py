@@ -27,6 +27,7 @@ from errorband.predictive import Predictive
 from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Start, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
+from errorband.training.strategy import further_starts
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
@@ -69,7 +70,13 @@ class GaussianProcess(Savable, BaseEstimator):
             print(f"{name}: {reason}", file=sys.stderr)
         log_scale = float(np.log(scaling.y_scale))
         settings = Settings(
-            self._trainer(), self._n_restarts(), self.random_state, self.verbose, name=name, log_scale=log_scale
+            self._trainer(),
+            self._n_restarts(),
+            self.random_state,
+            self.verbose,
+            name=name,
+            log_scale=log_scale,
+            starts=further_starts(problem.model),
         )
         found = composed(strategies).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not
@@ -248,10 +255,12 @@ class GaussianProcess(Savable, BaseEstimator):
     def _site_rule(self, likelihood: Likelihood) -> Inference:
         """Which sites suit the likelihood.
 
-        EP is the more accurate rule, and needs no curvature; for several latents its integrals are costly, and where
-        the likelihood is not log-concave its fixed point is hard to find at some hyperparameters. There it has the last
-        word, at those that were found.
+        EP is the more accurate rule, and needs no curvature; for several latents its integrals are costly where they
+        have no closed form, and where the likelihood is not log-concave its fixed point is hard to find at some
+        hyperparameters. There it has the last word, at those that were found.
         """
+        if likelihood.closed_tilted:  # several starts rather than the double loop, which is slow for several latents
+            return EP(mode="parallel")
         if likelihood.smooth and likelihood.n_latents > 1:
             return Laplace()
         return Laplace(last_word=EP()) if likelihood.smooth and not likelihood.log_concave else EP()

@@ -465,14 +465,55 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     @property
     def outlier_probability_(self) -> np.ndarray:
-        """Probability of each training row to be an outlier, where the likelihood tells outliers from other rows.
+        """Probability of each training row to be an outlier, for a likelihood that expects some.
 
-        From what the other rows predict for it.
+        From its target and what the other rows predict for it. An outlier is a target from the wide component of
+        ``OutlierMixture`` or ``Twinned``; with other heavy-tailed noise, one whose noise is more than three times that
+        of the bulk.
         """
+        self._check_outliers()
+        data, rule = self._prepared_rows(), self.inference_
+        mean, cov = rule.cavities(self._model, data, self._state)  # pyright: ignore[reportAttributeAccessIssue]
+        return self.likelihood_.outlier_probability(data.y, *self._of_latents(mean, cov))
+
+    def predict_outlier_probability(self, X: Any, y: Any = None) -> np.ndarray:
+        """Probability that a target at each input is an outlier: before it is seen, or given its value.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,), optional
+            New targets. Without them the answer is the share of outliers to be expected there.
+
+        Returns
+        -------
+        probability : array (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from errorband import GPRegressor
+        >>> from errorband.likelihoods import OutlierMixture
+        >>> X, y = np.linspace(0, 6, 40)[:, None], np.sin(np.linspace(0, 6, 40))
+        >>> model = GPRegressor(likelihood=OutlierMixture(0.01, 100.0, 0.05), optimizer=None).fit(X, y)
+        >>> model.predict_outlier_probability([[1.0]]), model.predict_outlier_probability([[1.0]], [3.0]).round(3)
+        (array([0.05]), array([1.]))
+        """
+        self._check_outliers()
+        mean, cov = self.posterior_.marginals(self._inputs(X))
+        arguments = self._of_latents(mean, cov)
+        if y is None:
+            return self.likelihood_.outlier_rate(*arguments)
+        return self.likelihood_.outlier_probability(self.scaling_.targets(np.asarray(y, float)), *arguments)
+
+    def _check_outliers(self) -> None:
         check_is_fitted(self)
         if not hasattr(self.likelihood_, "outlier_probability"):
             name = type(self.likelihood_).__name__
-            raise AttributeError(f"{name} has no outliers as a kind of their own; use likelihood=OutlierMixture().")
-        data, rule = self._prepared_rows(), self.inference_
-        mean, cov = rule.cavities(self._model, data, self._state)  # pyright: ignore[reportAttributeAccessIssue]
-        return self.likelihood_.outlier_probability(data.y, mean[:, 0], cov[:, 0, 0])
+            raise AttributeError(
+                f"{name} expects no outliers; use likelihood=OutlierMixture(), or Twinned() if they come in bursts."
+            )
+
+    def _of_latents(self, mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Moments as the likelihood takes them: numbers per row if there is one latent function."""
+        return (mean[:, 0], cov[:, 0, 0]) if self.likelihood_.n_latents == 1 else (mean, cov)

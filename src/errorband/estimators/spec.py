@@ -64,6 +64,10 @@ class Spec:
         """From the arguments ``kernel`` and ``mean``, and the columns of X."""
         latents = likelihood.latent_names if len(set(likelihood.latent_kinds)) > 1 else likelihood.latent_names[:1]
         kernels = _each("kernel", kernel, likelihood, latents, as_kernel)
+        for l, name in enumerate(latents):  # a latent with a kernel of its own takes another only by its name
+            own = likelihood.latent_kernel(l)
+            if own is not None and not (isinstance(kernel, dict) and name in kernel):
+                kernels[l] = own
         means = _each("mean", mean, likelihood, latents, as_mean)
         if not isinstance(mean, dict):
             means[1:] = [Zero() for _ in means[1:]]  # a single mean is that of the first latent function

@@ -20,6 +20,7 @@ from errorband.kernels.stationary import (
     Stationary,
     heat,
 )
+from errorband.kernels.white import White
 
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls
@@ -41,6 +42,7 @@ KERNELS: dict[str, type[Kernel]] = {
         Scaled,
         SquaredExponential,
         Sum,
+        White,
     )
 }
 

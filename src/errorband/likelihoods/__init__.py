@@ -3,7 +3,8 @@
 A new likelihood is one file and one line in :data:`LIKELIHOODS`, over which the contract tests run.
 """
 
-from errorband.likelihoods.base import AdditiveNoise, ClassLikelihood, Likelihood
+from errorband.likelihoods.additive import AdditiveNoise
+from errorband.likelihoods.base import ClassLikelihood, Likelihood
 from errorband.likelihoods.bernoulli import Bernoulli, RobustThreshold
 from errorband.likelihoods.beta import Beta
 from errorband.likelihoods.counts import Binomial, NegativeBinomial, Poisson
@@ -16,6 +17,7 @@ from errorband.likelihoods.ordinal import Ordinal
 from errorband.likelihoods.outlier_mixture import OutlierMixture
 from errorband.likelihoods.softmax import Softmax
 from errorband.likelihoods.student_t import StudentT
+from errorband.likelihoods.twinned import Twinned
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     cls.__name__: cls
@@ -35,6 +37,7 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
         RobustThreshold,
         Softmax,
         StudentT,
+        Twinned,
     )
 }
 

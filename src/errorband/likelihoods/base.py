@@ -42,6 +42,11 @@ class Likelihood(Module):
     closed_conditionals : bool
         Whether ``conditional_mean``, ``_variance``, ``_cdf`` and ``_sample`` are overridden by closed forms. If so, and
         if L = 1, predictions average these over f instead of tabulating the density of y.
+    closed_tilted : bool
+        Whether ``log_tilted`` of several latents is a closed form, so that EP is no dearer than Laplace.
+    further_starts : tuple of dict
+        Further starts of the search, from which the best is taken: by name of a hyperparameter of the model, such as
+        ``latents.1.kernel.variance``, the factor on its first starting value.
     location_scale : bool
         Whether y may be standardised: p(y | f) depends on y − f and a scale only.
     support : {"real", "positive", "unit", "count"}
@@ -57,6 +62,8 @@ class Likelihood(Module):
     conjugate: ClassVar[bool] = False
     classes: ClassVar[bool] = False
     closed_conditionals: ClassVar[bool] = False
+    closed_tilted: ClassVar[bool] = False
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = ()
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
     upper: ClassVar[float] = np.inf
@@ -86,6 +93,10 @@ class Likelihood(Module):
         ``y_variance`` for a latent in the units of the targets, 1 for others.
         """
         return y_variance if self.latent_in_units(l) else 1.0
+
+    def latent_kernel(self, l: int) -> Any:
+        """Kernel of latent function l where none is given by name; None: the kernel given, or the default."""
+        return None
 
     def latent_in_units(self, l: int) -> bool:
         """Whether latent function l is in the units of the targets, so that predictions of it are scaled back."""
@@ -209,52 +220,13 @@ class Likelihood(Module):
 
         def log_density(y):
             n, G = y.shape
-            return in_rows(_log_prob, self, y.ravel(), np.repeat(f, G, axis=0)).reshape(n, G)
+            return in_rows(log_prob_of, self, y.ravel(), np.repeat(f, G, axis=0)).reshape(n, G)
 
         return TabulatedPredictive(log_density, *self._where_to_look(f, np.ones(len(f))), self.support)
 
     def _where_to_look(self, mean: np.ndarray, std: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Centre and width of a first guess of the distribution of targets, in unbounded coordinates."""
         return mean[:, 0], std if self.support == "real" else np.ones(len(std))
-
-
-class AdditiveNoise(Likelihood):
-    """y = f + ε, ε of a fixed distribution. A subclass implements the variance, cdf and draws of ε."""
-
-    closed_conditionals: ClassVar[bool] = True
-    location_scale: ClassVar[bool] = True
-
-    def noise_moment(self) -> float:
-        """Var ε."""
-        raise NotImplementedError
-
-    def noise_cdf(self, r: np.ndarray) -> np.ndarray:
-        """P(ε ≤ r)."""
-        raise NotImplementedError
-
-    def noise_sample(self, size: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draws of ε."""
-        raise NotImplementedError
-
-    def predictive_moments(self, mean, variance):
-        """Mean and variance of y: the variances of f and ε add up."""
-        return mean, variance + self.noise_moment()
-
-    def conditional_mean(self, f):
-        """E(y | f) = f."""
-        return np.asarray(f, float)
-
-    def conditional_variance(self, f):
-        """Var(y | f) = Var ε."""
-        return np.full(np.shape(f), self.noise_moment())
-
-    def conditional_cdf(self, y, f):
-        """P(ε ≤ y − f)."""
-        return self.noise_cdf(np.asarray(y) - f)
-
-    def conditional_sample(self, f, rng):
-        """Draws of f + ε."""
-        return f + self.noise_sample(np.shape(f), rng)
 
 
 class ClassLikelihood(Likelihood):
@@ -275,7 +247,7 @@ class ClassLikelihood(Likelihood):
     def plug_in_probabilities(self, mean: np.ndarray) -> np.ndarray:
         """Class probabilities (n, C) at the latent mean (n, L), ignoring its uncertainty."""
         columns = [
-            in_rows(_log_prob, self, np.full(len(mean), float(value)), np.asarray(mean, float))
+            in_rows(log_prob_of, self, np.full(len(mean), float(value)), np.asarray(mean, float))
             for value in self.class_values
         ]
         return _normalised(np.stack(columns, axis=1))
@@ -328,7 +300,7 @@ def _log_tilted(likelihood: Likelihood, y: Any, mean: Any, cov: Any) -> Any:
 
 
 @jax.jit
-def _log_prob(likelihood: Likelihood, y: Any, f: Any) -> Any:
+def log_prob_of(likelihood: Likelihood, y: Any, f: Any) -> Any:
     return jax.vmap(likelihood.log_prob)(y, f[:, 0] if likelihood.n_latents == 1 else f)
 
 

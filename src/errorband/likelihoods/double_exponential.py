@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.likelihoods.base import AdditiveNoise, robust_scale
+from errorband.likelihoods.additive import AdditiveNoise
+from errorband.likelihoods.base import robust_scale
 from errorband.parameters import POSITIVE, hyperparameter
 from errorband.special import LOG_2PI, log_exponential_tail
 

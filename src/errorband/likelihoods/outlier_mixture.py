@@ -75,6 +75,10 @@ class OutlierMixture(Likelihood):
         log_p = np.log(self._weights()) - 0.5 * (r**2 / variances + np.log(variances))
         return expit(log_p[:, 1] - log_p[:, 0])
 
+    def outlier_rate(self, mean: Any, variance: Any) -> np.ndarray:
+        """P(outlier) of targets not seen yet: e, whatever the latent mean and variance (n,)."""
+        return np.full(np.shape(mean), float(self.outlier_fraction))
+
     def _weights(self) -> np.ndarray:
         e = float(self.outlier_fraction)
         return np.array([1 - e, e])

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import stdtr
 
-from errorband.likelihoods.base import AdditiveNoise, robust_scale
+from errorband.likelihoods.additive import AdditiveNoise
+from errorband.likelihoods.base import robust_scale
 from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
 from errorband.special import log_gamma_ratio
 

@@ -108,6 +108,19 @@ class Found:
     moved_inducing: int | None = None
 
 
+def further_starts(model: Model) -> tuple[np.ndarray, ...]:
+    """Vectors to start from besides the first, which the likelihood asks for."""
+    found = []
+    for factors in model.likelihood.further_starts:
+        moved = {
+            e.path: e.constraint.inside(factors[e.name] * np.asarray(e.value))
+            for e in parameters.entries(model)
+            if e.name in factors and not e.fixed
+        }
+        found.append(parameters.pack(parameters.replace_values(model, moved)))
+    return tuple(found)
+
+
 class Strategy(abc.ABC):
     """A way to search. ``inner`` is the strategy that it builds on."""
 

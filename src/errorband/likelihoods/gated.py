@@ -1,0 +1,266 @@
+"""Mixtures of normals whose weights are latent functions: what the twinned and mixed models have in common."""
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import expit, ndtr
+
+from errorband.likelihoods.base import Likelihood, floored, in_rows
+from errorband.likelihoods.bivariate import log_ndtr2, ndtr2
+from errorband.likelihoods.gaussian import log_normal
+from errorband.predictive import QuantilesFromCdf
+from errorband.quadrature import expectation, log_integral, normal_rule
+from errorband.special import log_ndtr
+
+
+class Gate(NamedTuple):
+    """The factor Φ(sign·(u + bias)), u the latent function of this number."""
+
+    latent: int
+    sign: float
+    bias: Any
+
+
+class Branch(NamedTuple):
+    """One term of the mixture: weight · ∏ gates · N(y; centre + f, variance), f the latent function ``leaf``.
+
+    Without a leaf the normal is the same everywhere.
+    """
+
+    leaf: int | None
+    variance: Any
+    gates: tuple[Gate, ...]
+    outlier: bool = False
+    centre: Any = 0.0
+    log_weight: Any = 0.0
+
+
+class Gated(Likelihood):
+    """p(y | f) = Σ weight · ∏ Φ(±(u + bias)) · N(y; f, variance): a subclass lists the branches.
+
+    Φ(u) = P(u + ε > 0), ε ~ N(0, 1), so that a branch is an event of normal variables and its integral over
+    N(f; m, V) is exact. With r = y − m_f and B = V_ff + variance, the gate given y is normal:
+
+        Z = N(y; m_f, B) Φ(±q),    q = (m_u + bias + V_uf r/B)/√(1 + V_uu − V_uf²/B),
+
+    and with two gates Φ₂ takes the place of Φ (Naish-Guzman 2007, §3.3 and §4.4). EP's moments follow by automatic
+    differentiation.
+    """
+
+    closed_tilted: ClassVar[bool] = True
+    closed_conditionals: ClassVar[bool] = True
+    location_scale: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def branches(self) -> tuple[Branch, ...]:
+        """The terms of the mixture. Traceable."""
+
+    # ------------------------------------------------------------------ called by inference
+    def log_prob(self, y, f):
+        return self.log_tilted(y, f, jnp.zeros((self.n_latents, self.n_latents)))
+
+    def log_tilted(self, y, mean, cov):
+        return _log_sum([log_branch(b, y, mean, cov) for b in self.branches()])
+
+    def _log_tilted_quadrature(self, y, mean, cov, power):
+        """For one gate: over f on panels, which resolve small noise, and over u given f by a fixed rule."""
+        if self.n_latents != 2:
+            return super()._log_tilted_quadrature(y, mean, cov, power)
+
+        def log_g_of(likelihood, y, mean, cov, power):
+            def log_g(f):
+                u, log_weights = _gate_nodes(f, mean, cov)
+                log_p = jax.vmap(lambda u: likelihood.log_prob(y, jnp.stack([f, u])))(u)
+                return jax.nn.logsumexp(power * log_p + log_weights)
+
+            return log_g
+
+        arguments = (self, y, mean, cov, power)
+        frozen = log_g_of(*jax.lax.stop_gradient(arguments))
+        rule = {"frozen": frozen, "concave": False, "feature": self._narrowest(y)}
+        return log_integral(log_g_of(*arguments), mean[0], cov[0, 0], **rule)
+
+    def expected_log_prob(self, y, mean, cov):
+        if self.n_latents != 2:
+            return super().expected_log_prob(y, mean, cov)
+
+        def average_of(likelihood, y, mean, cov):
+            def average(f):
+                u, log_weights = _gate_nodes(f, mean, cov)
+                log_p = jax.vmap(lambda u: likelihood.log_prob(y, jnp.stack([f, u])))(u)
+                return jnp.sum(np.exp(log_weights) * log_p)
+
+            return average
+
+        arguments = (self, y, mean, cov)
+        frozen = average_of(*jax.lax.stop_gradient(arguments))
+        rule = {"frozen": frozen, "concave": False, "feature": self._narrowest(y)}
+        return expectation(average_of(*arguments), mean[0], cov[0, 0], **rule)
+
+    def _narrowest(self, y: Any) -> tuple[Any, Any]:
+        return y, jnp.sqrt(jnp.min(jnp.stack([jnp.asarray(b.variance) for b in self.branches()])))
+
+    # ------------------------------------------------------------------ outliers
+    def outlier_probability(self, y: Any, mean: Any, cov: Any) -> np.ndarray:
+        """P(outlier | y), given latent mean (n, L) and covariance (n, L, L) predicted without y (the cavity)."""
+        return expit(in_rows(_log_odds, self, np.asarray(y, float), *floored(mean, cov)))
+
+    def outlier_rate(self, mean: Any, cov: Any) -> np.ndarray:
+        """P(outlier) of targets not seen yet, given latent mean (n, L) and covariance (n, L, L)."""
+        mean, cov = floored(mean, cov)
+        return np.sum([_rate(b, mean, cov) for b in self.branches() if b.outlier], axis=0)
+
+    # ------------------------------------------------------------------ prediction
+    def predictive(self, mean, cov):
+        """In closed form where each branch has one gate."""
+        if any(len(b.gates) > 1 for b in self.branches()):
+            return super().predictive(mean, cov)
+        return GatedPredictive(self, *floored(mean, cov))
+
+    def conditional_mean(self, f):
+        return sum(w * at for w, at, _ in self._given(f))
+
+    def conditional_variance(self, f):
+        return sum(w * (v + at**2) for w, at, v in self._given(f)) - self.conditional_mean(f) ** 2
+
+    def conditional_cdf(self, y, f):
+        return sum(w * ndtr((y - at) / np.sqrt(v)) for w, at, v in self._given(f))
+
+    def conditional_sample(self, f, rng):
+        weights, centres, variances = (np.stack(part) for part in zip(*self._given(f), strict=True))
+        edges = np.cumsum(weights, axis=0)[:-1]
+        which = np.sum(rng.random(edges.shape[1:]) > edges, axis=0)[None]
+        at, v = (np.take_along_axis(a, which, axis=0)[0] for a in (centres, variances))
+        return at + np.sqrt(v) * rng.standard_normal(at.shape)
+
+    def _given(self, f: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Weight, mean and variance of each branch at latent values (..., L)."""
+        f, found = np.asarray(f, float), []
+        for b in self.branches():
+            w = np.full(f.shape[:-1], np.exp(float(b.log_weight)))
+            for gate in b.gates:
+                w = w * ndtr(gate.sign * (f[..., gate.latent] + float(gate.bias)))
+            at = float(b.centre) + (np.zeros(w.shape) if b.leaf is None else f[..., b.leaf])
+            found.append((w, at, np.full(w.shape, float(b.variance))))
+        return found
+
+
+def _gate_nodes(f: Any, mean: Any, cov: Any) -> tuple[Any, np.ndarray]:
+    """Nodes and log weights for the second of two latent values, given the first."""
+    nodes, log_weights = normal_rule(1)
+    slope = cov[0, 1] / cov[0, 0]
+    rest = jnp.maximum(cov[1, 1] - slope * cov[0, 1], 1e-14 * cov[1, 1])
+    return mean[1] + slope * (f - mean[0]) + jnp.sqrt(rest) * nodes[:, 0], log_weights
+
+
+def log_branch(b: Branch, y: Any, mean: Any, cov: Any) -> Any:
+    """Log Z of one branch of one datum. Traceable."""
+    at, spread = b.centre, b.variance
+    if b.leaf is not None:
+        at, spread = at + mean[b.leaf], spread + cov[b.leaf, b.leaf]
+    value = b.log_weight + log_normal(y, at, spread)
+    cross = [0.0 if b.leaf is None else cov[gate.latent, b.leaf] for gate in b.gates]
+    # Mean and variance of u + bias + ε for each gate, given y.
+    m = [mean[g.latent] + g.bias + c * (y - at) / spread for g, c in zip(b.gates, cross, strict=True)]
+    v = [1 + cov[g.latent, g.latent] - c**2 / spread for g, c in zip(b.gates, cross, strict=True)]
+    q = [g.sign * m_ / jnp.sqrt(v_) for g, m_, v_ in zip(b.gates, m, v, strict=True)]
+    if len(q) == 1:
+        return value + log_ndtr(q[0])
+    first, second = b.gates  # no tree here is deeper
+    c12 = cov[first.latent, second.latent] - cross[0] * cross[1] / spread
+    return value + log_ndtr2(*q, first.sign * second.sign * c12 / jnp.sqrt(v[0] * v[1]))
+
+
+def _log_sum(terms: list[Any]) -> Any:
+    total = terms[0]
+    for term in terms[1:]:
+        total = jnp.logaddexp(total, term)
+    return total
+
+
+@jax.jit
+def _log_odds(likelihood: Gated, y: Any, mean: Any, cov: Any) -> Any:
+    """Log of the odds that each target is an outlier."""
+
+    def one(y, mean, cov):
+        regular, wrong = (
+            _log_sum([log_branch(b, y, mean, cov) for b in likelihood.branches() if b.outlier == kind])
+            for kind in (False, True)
+        )
+        return wrong - regular
+
+    return jax.vmap(one)(y, mean, cov)
+
+
+def _rate(b: Branch, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    """Weight (n,) of a branch, averaged over its gates."""
+    size = [np.sqrt(1 + cov[:, g.latent, g.latent]) for g in b.gates]
+    t = [g.sign * (mean[:, g.latent] + float(g.bias)) / s for g, s in zip(b.gates, size, strict=True)]
+    weight = np.exp(float(b.log_weight))
+    if len(t) == 1:
+        return weight * ndtr(t[0])
+    first, second = b.gates
+    rho = first.sign * second.sign * cov[:, first.latent, second.latent] / (size[0] * size[1])
+    return weight * ndtr2(*t, rho)
+
+
+class _Part(NamedTuple):
+    """One branch at n inputs: y = at + slope·Z + rest, of variance B, in the event sign·(Z + t) > 0, Z ~ N(0, 1)."""
+
+    weight: float
+    sign: float
+    t: np.ndarray
+    at: np.ndarray
+    B: np.ndarray
+    slope: np.ndarray
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Integrals of y and y² over the event."""
+        inside = self.weight * ndtr(self.sign * self.t)
+        edge = self.weight * self.sign * np.exp(-0.5 * self.t**2) / np.sqrt(2 * np.pi) * self.slope
+        return inside * self.at + edge, inside * (self.at**2 + self.B) + edge * (2 * self.at - self.slope * self.t)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        z = (y - self.at) / np.sqrt(self.B)
+        return self.weight * ndtr2(z, self.sign * self.t, -self.sign * self.slope / np.sqrt(self.B))
+
+
+class GatedPredictive(QuantilesFromCdf):
+    """Targets of a mixture with one gate per branch: density, cdf and moments in closed form.
+
+    With t = (m_u + bias)/√(1 + V_uu) and ρ the correlation of target and gate, a branch has the weight Φ(±t) and adds
+    Φ₂(z, ±t; ∓ρ) to the cdf.
+    """
+
+    def __init__(self, likelihood: Gated, mean: np.ndarray, cov: np.ndarray):
+        self.likelihood, self.latent_mean, self.latent_cov = likelihood, mean, cov
+        self._parts = [_part(b, mean, cov) for b in likelihood.branches()]
+        first, second = np.sum([part.moments() for part in self._parts], axis=0)
+        self.mean, self.std = first, np.sqrt(np.maximum(second - first**2, 0.0))
+
+    def cdf(self, y):
+        y = self._targets(y)
+        return np.clip(sum(part.cdf(y) for part in self._parts), 0.0, 1.0)
+
+    def log_density(self, y):
+        return self.likelihood.log_density(self._targets(y), self.latent_mean, self.latent_cov)
+
+    def sample(self, n_samples=1, random_state=None):
+        rng = np.random.default_rng(random_state)
+        size, axes = np.linalg.eigh(self.latent_cov)
+        root = axes * np.sqrt(np.maximum(size, 0.0))[:, None, :]
+        noise = rng.standard_normal((n_samples, *self.latent_mean.shape))
+        return self.likelihood.conditional_sample(self.latent_mean + np.einsum("nij,snj->sni", root, noise), rng)
+
+
+def _part(b: Branch, mean: np.ndarray, cov: np.ndarray) -> _Part:
+    (gate,) = b.gates
+    size = np.sqrt(1 + cov[:, gate.latent, gate.latent])
+    t = (mean[:, gate.latent] + float(gate.bias)) / size
+    at, B, slope = np.full(len(t), float(b.centre)), np.full(len(t), float(b.variance)), np.zeros(len(t))
+    if b.leaf is not None:
+        at, B, slope = at + mean[:, b.leaf], B + cov[:, b.leaf, b.leaf], cov[:, b.leaf, gate.latent] / size
+    return _Part(np.exp(float(b.log_weight)), gate.sign, t, at, B, slope)

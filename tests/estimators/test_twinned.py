@@ -1,0 +1,135 @@
+"""Twinned Gaussian processes: outliers that come in bursts, one by one, or not at all."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import ndtr
+
+import dense_reference as dense
+import errorband
+from errorband import GPRegressor
+from errorband.approximations import FITC, VFE
+from errorband.features import MultiScale, SparseSpectrum
+from errorband.inference import EP, Laplace
+from errorband.kernels import SquaredExponential, White
+from errorband.likelihoods import OutlierMixture, StudentT, Twinned
+
+BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
+KERNEL = {"mean": SquaredExponential(0.8, 1.2), "gate": SquaredExponential(0.6, 1.5)}
+LIKELIHOOD = Twinned(0.05, 60.0, 1.1)
+FIXED = {"likelihood": LIKELIHOOD, "optimizer": None, "normalize": False}
+TIGHT = EP(mode="parallel", tolerance=1e-11, max_sweeps=500)
+
+
+def data(wrong, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, (60, 1)), axis=0)
+    f = np.sin(2 * X[:, 0])
+    y = f + 0.1 * rng.normal(size=60)
+    if wrong is BURST:
+        y[wrong] = 3 + 0.3 * rng.normal(size=len(wrong))
+    elif wrong is not None:
+        y[wrong] += rng.choice([-4.0, 4.0], len(wrong))
+    return X, y, f
+
+
+@pytest.fixture(scope="module")
+def burst():
+    X, y, _ = data(BURST)
+    return GPRegressor(likelihood=Twinned()).fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", [BURST, SINGLE])
+def test_it_just_works(wrong, burst):
+    X, y, f = data(wrong)
+    model = burst if wrong is BURST else GPRegressor(likelihood=Twinned()).fit(X, y)
+    assert model.inference_status_.converged
+    assert np.sqrt(np.mean((model.predict(X, latent="mean") - f) ** 2)) < 0.1
+    p = model.outlier_probability_
+    assert np.min(p[wrong]) > 0.9
+    assert np.mean(np.delete(p, wrong)) < 0.05
+
+
+def test_what_is_predicted(burst):
+    X, y, _ = data(BURST)
+    assert burst.latent_names_ == ("mean", "gate")
+    inside, outside = X[BURST[3:4]], X[[5]]
+    rate = burst.predict_outlier_probability(np.concatenate([inside, outside]))
+    assert rate[0] > 0.5 > 0.2 > rate[1]
+    there = burst.predictive(np.concatenate([inside, outside]))
+    assert there.std[0] > 3 * there.std[1]  # where targets are wrong the band of targets is wide
+    _, std = burst.predict(np.concatenate([inside, outside]), return_std=True, latent="mean")
+    assert std[0] < 0.5 * there.std[0]  # and that of the function is not
+    assert_allclose(there.cdf(there.quantile(0.9)), 0.9, atol=1e-8)
+    given = burst.predict_outlier_probability(X[[5, 5]], [y[5], y[5] + 5.0])
+    assert given[0] < 0.1
+    assert given[1] > 0.9
+    scaled = GPRegressor(burst.kernel_, likelihood=burst.likelihood_, optimizer=None).fit(X, 100 * y + 7)
+    assert_allclose(scaled.predict(X, latent="mean"), 100 * burst.predict(X, latent="mean") + 7, rtol=1e-4, atol=1e-2)
+    assert_allclose(scaled.predict(X, latent="gate"), burst.predict(X, latent="gate"), atol=1e-3)
+
+
+def test_files_and_other_data(burst, tmp_path):
+    X, y, _ = data(BURST)
+    burst.save(tmp_path / "model.eb")
+    again = errorband.load(tmp_path / "model.eb")
+    assert np.array_equal(again.predict(X), burst.predict(X))
+    assert np.array_equal(again.outlier_probability_, burst.outlier_probability_)
+    other = burst.condition_on(X[:59], y[:59])
+    assert other.outlier_probability_.shape == (59,)
+
+
+def test_the_gate_has_a_kernel_of_its_own():
+    X, y, _ = data(None)
+    given = SquaredExponential(0.7)
+    latents = GPRegressor(given, likelihood=Twinned()).objective(X, y).model.latents
+    assert latents[0].kernel.lengthscale == 0.7
+    assert latents[1].kernel.variance.prior is not None
+    named = GPRegressor({"gate": White()}, likelihood=Twinned()).objective(X, y).model.latents
+    assert isinstance(named[1].kernel, White)
+
+
+def test_a_gate_without_smoothness_is_the_mixture():
+    """A gate of its own for each row is integrated out: Φ(bias/√(1 + v)) is the share of regular targets."""
+    X, y, _ = data(SINGLE)
+    twinned = GPRegressor(KERNEL | {"gate": White(2.0)}, inference=TIGHT, **FIXED).fit(X, y)
+    share = float(ndtr(-1.1 / np.sqrt(3.0)))
+    given = FIXED | {"likelihood": OutlierMixture(0.05, 60.0, share), "inference": TIGHT}
+    mixture = GPRegressor(KERNEL["mean"], **given).fit(X, y)
+    assert_allclose(twinned.log_evidence_, mixture.log_evidence_, rtol=1e-8)
+    assert_allclose(twinned.predict(X, latent="mean"), mixture.predict(X, latent=True), atol=1e-6)
+    assert_allclose(twinned.outlier_probability_, mixture.outlier_probability_, atol=1e-6)
+
+
+def test_gradients_and_an_inducing_input_at_each_row():
+    X, y, _ = data(BURST)
+    exact = GPRegressor(KERNEL, inference=TIGHT, **FIXED).objective(X, y)
+    sparse = GPRegressor(KERNEL, inference=TIGHT, approximation=FITC(inducing_inputs=X[::10]), **FIXED).objective(X, y)
+    for objective in (exact, sparse):
+        _, gradient = objective.value_and_gradient(objective.theta0)
+        expected = dense.finite_differences(objective, objective.theta0, 1e-5)
+        assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    both = [
+        GPRegressor(KERNEL, inference=TIGHT, approximation=a, **FIXED).fit(X, y)
+        for a in ("exact", FITC(inducing_inputs=X))
+    ]
+    assert_allclose(both[1].log_evidence_, both[0].log_evidence_, rtol=1e-5)
+    assert_allclose(both[1].outlier_probability_, both[0].outlier_probability_, atol=1e-4)
+
+
+def test_every_heavy_tailed_noise_names_its_outliers():
+    X, y, _ = data(SINGLE)
+    for likelihood in (OutlierMixture(0.01, 100.0, 0.05), StudentT(3.0, 0.1)):
+        model = GPRegressor(KERNEL["mean"], **FIXED | {"likelihood": likelihood, "inference": Laplace()}).fit(X, y)
+        p = model.outlier_probability_
+        assert np.min(p[SINGLE]) > 0.9
+        assert np.mean(np.delete(p, SINGLE)) < 0.2
+        assert 0 < model.predict_outlier_probability(X[:1])[0] < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("approximation", [VFE(12), FITC(12), SparseSpectrum(12), MultiScale(12)])
+def test_features(approximation):
+    X, y, f = data(BURST)
+    model = GPRegressor(likelihood=Twinned(), approximation=approximation).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X, latent="mean") - f) ** 2)) < 0.3

@@ -46,6 +46,7 @@ EXAMPLES = {
     "Scaled": lambda k: 2.0 * k.Matern(1.0, 1.0),
     "SquaredExponential": lambda k: k.SquaredExponential(jnp.ones(D), 1.0),
     "Sum": lambda k: k.Linear(1.0) + k.Constant(1.0),
+    "White": lambda k: k.White(1.0),
 }
 
 

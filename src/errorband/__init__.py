@@ -17,7 +17,9 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 __version__ = "0.1.0"
 
 _WHERE = {
-    **dict.fromkeys(("GPClassifier", "GPRegressor", "RVMClassifier", "RVMRegressor"), "errorband.estimators"),
+    **dict.fromkeys(
+        ("GPClassifier", "GPRegressor", "Mixture", "RVMClassifier", "RVMRegressor"), "errorband.estimators"
+    ),
     "Parameter": "errorband.parameters",
     "LBFGS": "errorband.training",
     "load": "errorband.persistence",
@@ -32,12 +34,13 @@ _MODULES = (
     "likelihoods",
     "means",
     "metrics",
+    "networks",
     "plots",
     "priors",
 )
 
 if TYPE_CHECKING:
-    from errorband.estimators import GPClassifier, GPRegressor, RVMClassifier, RVMRegressor
+    from errorband.estimators import GPClassifier, GPRegressor, Mixture, RVMClassifier, RVMRegressor
     from errorband.parameters import Parameter
     from errorband.training import LBFGS
 
@@ -71,6 +74,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "LBFGS",
     "GPClassifier",
     "GPRegressor",
+    "Mixture",
     "Parameter",
     "RVMClassifier",
     "RVMRegressor",

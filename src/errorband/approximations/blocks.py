@@ -29,7 +29,7 @@ class PITC(Inducing):
 
     Parameters
     ----------
-    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory
+    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory, bound_noise
         As in :class:`FITC`.
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.

@@ -77,10 +77,15 @@ class WeightSpace(LowRankApproximation):
     ----------
     features : Features
         In weight space.
+    bound_noise : bool
+        Search with the features held first, then all together with no less noise than was found: learned features
+        that are many cannot then explain noise as function (Lázaro-Gredilla 2010).
 
     Examples
     --------
-    >>> from errorband.features import Points
+    >>> from errorband.features import Points, SparseSpectrum
+    >>> WeightSpace(SparseSpectrum(100, learn=True), bound_noise=True)
+    WeightSpace(features=SparseSpectrum(learn=True), bound_noise=True)
     >>> WeightSpace(Points([[0.0]]))
     Traceback (most recent call last):
     ...
@@ -90,6 +95,7 @@ class WeightSpace(LowRankApproximation):
     short_names: ClassVar = {}  # its features are named instead
 
     features: Features | None  # None in a model, where each latent prior has its own
+    bound_noise: bool = eqx.field(default=False, static=True)
 
     opens: ClassVar[bool] = False
 
@@ -102,7 +108,7 @@ class WeightSpace(LowRankApproximation):
 
     @property
     def strategies(self):
-        return ("sample_first",)
+        return ("exact_first", *(("bound_noise",) if self.bound_noise else ()), "sample_first")
 
     def initialised(self, latents, X, classes=None, random_state=None):
         features = self.features
@@ -127,6 +133,7 @@ class Inducing(LowRankApproximation):
     init: str = eqx.field(default="kmeans", static=True)
     budget: float = eqx.field(default=60.0, static=True)
     memory: float = eqx.field(default=2.0, static=True)
+    bound_noise: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         name = type(self).__name__
@@ -166,7 +173,8 @@ class Inducing(LowRankApproximation):
     @property
     def strategies(self):
         first = ("informative_start",) if self.init == "ivm" and value_of(self.inducing_inputs) is None else ()
-        return (*first, *(("grow",) if self.n_inducing == "auto" else ()), "move_dead", "sample_first")
+        bounded = ("bound_noise",) if self.bound_noise else ()
+        return (*first, *(("grow",) if self.n_inducing == "auto" else ()), *bounded, "move_dead", "sample_first")
 
     def initialised(self, latents, X, classes=None, random_state=None):
         features = self._points() if self.features is None else self.features
@@ -272,6 +280,8 @@ class FITC(Inducing):
         thing that makes results depend on the clock: if it ends the search, ``inducing_sweep_.stopped`` says so.
     memory : float
         GiB that the matrices of a search may take, with "auto".
+    bound_noise : bool
+        Search with the features held first, then all together with no less noise than was found.
 
     Examples
     --------
@@ -302,7 +312,7 @@ class PowerEP(Inducing):
 
     Parameters
     ----------
-    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory
+    n_inducing, features, inducing_inputs, optimize_inputs, init, budget, memory, bound_noise
         As in :class:`FITC`; ``power`` comes second.
     power : float in [0, 1]
         Share of what the inducing points leave out that counts as noise; about 0.5 often predicts best.

@@ -23,7 +23,7 @@ from errorband.model import Model
 from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
 from errorband.precision import in_double_precision
-from errorband.predictive import Predictive
+from errorband.predictive import MixturePredictive, Predictive
 from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Start, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
@@ -32,6 +32,7 @@ from errorband.training.strategy import further_starts
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
     *("active_rows_", "inducing_sweep_", "moved_inducing_", "estimators_", "posterior_", "_state"),
+    *("noise_bound_", "mixture_members_"),
     "search_log_evidence_",
 )
 
@@ -102,7 +103,7 @@ class GaussianProcess(Savable, BaseEstimator):
         self.fit_result_ = found.result
         if found.result is not None:
             warn_if_not_converged(found.result)
-        for name in ("active_rows", "inducing_sweep", "moved_inducing"):
+        for name in ("active_rows", "inducing_sweep", "moved_inducing", "noise_bound"):
             if getattr(found, name) is not None:
                 setattr(self, f"{name}_", getattr(found, name))
 
@@ -335,6 +336,9 @@ class GaussianProcess(Savable, BaseEstimator):
 
     def _leave_one_out(self) -> Predictive:
         """Distribution of each training target given the others, as the model sees them."""
+        if hasattr(self, "mixture_members_"):
+            members = [member._leave_one_out() for member in self.mixture_members_]
+            return MixturePredictive(np.ones(len(members)), members)
         return self.inference_.leave_one_out(self._model, self._prepared_rows(), self._state)
 
     def _rows(self) -> TrainingData:

@@ -13,6 +13,7 @@ from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
+from errorband.estimators.mixture import mixed
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_kernel, class_likelihood_names
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
@@ -212,6 +213,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         ['up', 'down']
         """
         check_is_fitted(self)
+        if hasattr(self, "mixture_members_"):
+            return mixed([m.condition_on(X, y, sample_weight) for m in self.mixture_members_])
         new = copy.copy(self)
         X, codes, weights = new._validated(X, y, sample_weight, classes=self.classes_)
         if hasattr(self, "estimators_"):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband.data import TrainingData
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
+from errorband.estimators.mixture import mixed
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_likelihood
 from errorband.estimators.validation import (
@@ -90,6 +91,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         How the number of inducing inputs was chosen, with "auto" in place of it: ``print(model.inducing_sweep_)``.
     moved_inducing_ : int
         How many inducing inputs had no part in the model and were moved, if it has any.
+    noise_bound_ : float
+        The least noise that the search was allowed to claim, in the units the model sees; only with ``bound_noise``.
     log_evidence_ : float
         Log marginal likelihood of the targets at the fitted hyperparameters.
     fit_result_ : FitResult or None
@@ -190,6 +193,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         array([0.])
         """
         check_is_fitted(self)
+        if hasattr(self, "mixture_members_"):
+            return mixed([m.condition_on(X, y, noise_variance) for m in self.mixture_members_])
         new = copy.copy(self)
         new._condition_on(new._training(X, y, noise_variance, self.scaling_)[1])
         return new

@@ -5,16 +5,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.features.base import Features
 from errorband.features.placement import place
 from errorband.features.points import UNIT
-from errorband.kernels import Kernel, SquaredExponential
+from errorband.features.windows import Windowed, Windows
 from errorband.parameters import POSITIVE, Real, hyperparameter, replace_values, value_of
 
 FIRST_WIDTH = 0.3  # of the windows, in length-scales, where the search starts
 
 
-class MultiScale(Features):
+class MultiScale(Windowed):
     r"""Averages of the function under Gaussian windows (Walder, Kim & Schölkopf 2008; Lázaro-Gredilla 2009).
 
     u_m = ∫ f(x) N(x; μ_m, diag(c_m² − ℓ²)) dx for the squared exponential of length-scales ℓ and variance σ²:
@@ -22,6 +21,7 @@ class MultiScale(Features):
         K_fu = σ² ∏_d (ℓ_d/c_md) exp(−Σ_d (x_d − μ_md)²/2c_md²),
         K_uu = σ² ∏_d (ℓ_d/s_d) exp(−Σ_d (μ_md − μ_nd)²/2s_d²),    s_d² = c_md² + c_nd² − ℓ_d².
 
+    each divided by the standard deviation of u_m, which changes nothing but the conditioning of K_uu.
     c² = ℓ²(1 + w²), w the widths in length-scales: c ≥ ℓ always holds, and with w → 0 these are inducing points. Wide
     windows suit smooth stretches of a function whose length-scale is set by rough ones.
 
@@ -52,10 +52,6 @@ class MultiScale(Features):
     def size(self) -> int:
         return len(value_of(self.centres))
 
-    def check(self, kernel: Kernel) -> None:
-        if type(kernel) is not SquaredExponential:
-            raise ValueError(f"MultiScale needs the kernel SquaredExponential; got {type(kernel).__name__}.")
-
     def initialised(self, kernel: Any, X, n=None, classes=None, random_state=None):
         centres, widths = value_of(self.centres), value_of(self.widths)
         if centres is None:
@@ -76,14 +72,6 @@ class MultiScale(Features):
             )
         return replace_values(self, {("centres",): centres, ("widths",): widths})
 
-    def K_fu(self, kernel: Any, X):
-        # In units of the length-scales; c² = 1 + w². By products, so that no array of (n, M, D) is made.
-        x, z = (kernel.select(a) / kernel.lengthscale for a in (X, self.centres))
-        c2 = 1.0 + kernel.select(self.widths) ** 2
-        distance = x**2 @ (1.0 / c2).T - 2.0 * x @ (z / c2).T + jnp.sum(z**2 / c2, axis=1)
-        return kernel.variance * jnp.exp(-0.5 * (jnp.maximum(distance, 0.0) + jnp.sum(jnp.log(c2), axis=1)))
-
-    def K_uu(self, kernel: Any):
-        z, w2 = kernel.select(self.centres) / kernel.lengthscale, kernel.select(self.widths) ** 2
-        s2 = 1.0 + w2[:, None] + w2[None]
-        return kernel.variance * jnp.exp(-0.5 * jnp.sum((z[:, None] - z[None]) ** 2 / s2 + jnp.log(s2), axis=2))
+    def windows(self, kernel: Any) -> Windows:
+        mu, v = kernel.select(self.centres) / kernel.lengthscale, kernel.select(self.widths) ** 2
+        return Windows(mu[:, None], v[:, None], jnp.ones((len(mu), 1)))

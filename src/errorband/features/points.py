@@ -8,6 +8,7 @@ import numpy as np
 
 from errorband.features.base import Features
 from errorband.features.placement import PLACEMENTS, add_places, move_dead, place
+from errorband.features.windows import points
 from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
 
 # One inducing input influences a small part of the data, a length-scale all of it, so the evidence is much flatter in
@@ -61,6 +62,10 @@ class Points(Features):
 
     def K_fu(self, kernel, X):
         return kernel.gram(X, self.inducing_inputs)
+
+    def windows(self, kernel: Any) -> Any:
+        """The points as windows of no width, for :class:`~errorband.features.Mixed`. Traced."""
+        return points(kernel.select(self.inducing_inputs) / kernel.lengthscale)
 
     # ------------------------------------------------------------------ where they start
     def initialised(self, kernel, X, n=None, classes=None, random_state=None):

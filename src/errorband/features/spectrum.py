@@ -1,17 +1,17 @@
-"""Sparse spectrum: a finite number of sinusoids, with frequencies drawn from the kernel's spectral density."""
+"""Sparse spectrum: a finite number of sinusoids, with frequencies from the kernel's spectral density."""
 
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from sklearn.utils import check_random_state
 
 from errorband.features.base import Features
-from errorband.kernels import KERNELS, Kernel, Stationary
-from errorband.parameters import check_whole, entries
-
-_NO_SPECTRUM = Stationary.standard_spectrum  # what kernels without a sampler inherit
+from errorband.features.layer import Layer, given_or_drawn, held_weights, seeded
+from errorband.kernels import KERNELS, Kernel, spectral
+from errorband.parameters import REAL, check_whole, hyperparameter, value_of
+from errorband.precision import double_precision
 
 
 class SparseSpectrum(Features):
@@ -22,15 +22,20 @@ class SparseSpectrum(Features):
         f(x) = √(σ²/h) Σ_r [a_r cos ω_rᵀx + b_r sin ω_rᵀx],   a_r, b_r ~ N(0, 1),
 
     has the prior covariance (σ²/h) Σ_r cos ω_rᵀ(x − x'). Frequencies are drawn once at unit length-scale and divided by
-    the length-scales, which are learned. Cost O(N·(2h)²). The prior is periodic in a complicated way, so bands do not
-    open far from the data: use it to interpolate, or for a few million rows.
+    the length-scales, which are learned; with ``learn`` so are the frequencies themselves, though one of the two would
+    do: the search finds better optima with both. Cost O(N·(2h)²). The prior is periodic in a complicated way, so bands
+    do not open far from the data: use it to interpolate, or for a few million rows.
 
     Parameters
     ----------
     n_frequencies : int
         Number h of frequencies; there are 2h features.
-    frequencies : array (h, D) or None
-        At unit length-scale, for the inputs that the kernel looks at; None draws them at ``fit``.
+    frequencies : array (h, D), Parameter or None
+        At unit length-scale, for the inputs that the kernel looks at; None draws them at ``fit``. A kernel that is a
+        sum has an equal share of them for each term; one that is a product has columns for the inputs of each factor.
+    learn : bool
+        Learn the frequencies too. More accurate, and with many of them over-confident: see ``bound_noise`` of
+        ``WeightSpace`` and ``Mixture``.
 
     Examples
     --------
@@ -47,48 +52,44 @@ class SparseSpectrum(Features):
     weight_space: ClassVar[bool] = True
 
     n_frequencies: int = eqx.field(default=100, static=True)
-    frequencies: Any = eqx.field(default=None, converter=lambda w: None if w is None else np.asarray(w, float))
+    frequencies: Any = hyperparameter(REAL, ndim=2)
+    _: KW_ONLY
+    learn: bool = eqx.field(default=False, static=True)
 
     def __check_init__(self):
         check_whole("SparseSpectrum", "n_frequencies", self.n_frequencies)
 
     @property
     def size(self) -> int:
-        return 2 * len(self.frequencies)
+        return 2 * len(value_of(self.frequencies))
 
     def check(self, kernel: Kernel) -> None:
-        drawn = {n: c for n, c in KERNELS.items() if getattr(c, "standard_spectrum", None) is not _NO_SPECTRUM}
-        known = [name for name, cls in drawn.items() if issubclass(cls, Stationary)]
-        if type(kernel).__name__ not in known:
-            raise ValueError(
-                f"SparseSpectrum needs a kernel with a spectral density to draw from: one of {', '.join(known)}; got "
-                f"{type(kernel).__name__}."
-            )
-        for entry in entries(kernel):
-            if entry.path[-1] not in ("lengthscale", "variance") and not entry.fixed:
-                raise ValueError(
-                    f"SparseSpectrum draws frequencies once, so {entry.name} of {type(kernel).__name__} cannot be "
-                    f"learned: fix it, {entry.name}=Parameter(..., fixed=True)."
-                )
+        spectral.check_spectrum(kernel, "SparseSpectrum", KERNELS)
 
     def initialised(self, kernel: Any, X, n=None, classes=None, random_state=None):
-        D = kernel.select(X[:1]).shape[1]
-        if self.frequencies is not None:
-            if self.frequencies.ndim != 2 or self.frequencies.shape[1] != D:
-                raise ValueError(
-                    f"frequencies of SparseSpectrum must have shape (h, {D}), a column for each input of the kernel; "
-                    f"got {self.frequencies.shape}."
-                )
-            return self
-        seed = check_random_state(random_state).randint(2**31 - 1)
-        drawn = kernel.standard_spectrum(np.random.default_rng(seed), self.n_frequencies, D)
-        return SparseSpectrum(self.n_frequencies, drawn)
+        def draw():
+            return spectral.draw(kernel, X.shape[1], seeded(random_state), self.n_frequencies)
+
+        columns = spectral.n_columns(kernel, X.shape[1])
+        ready = given_or_drawn(self, "frequencies", draw, columns)
+        return ready if self.learn else ready.held()
+
+    def held(self) -> "SparseSpectrum":
+        """Copy with fixed frequencies."""
+        return held_weights(self, "frequencies", True)
 
     def K_fu(self, kernel: Any, X):
-        angles = (kernel.select(X) / kernel.lengthscale) @ self.frequencies.T
-        waves = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1)
-        return jnp.sqrt(kernel.variance / len(self.frequencies)) * waves
+        omega, share = spectral.frequencies(kernel, X.shape[1], self.frequencies)
+        angles, root = X @ omega.T, jnp.sqrt(share)
+        return jnp.concatenate([root * jnp.cos(angles), root * jnp.sin(angles)], axis=1)
 
     def k_ff(self, kernel: Any, X):
         """The variance of the kernel, as cos² + sin² = 1."""
         return kernel.gram_diag(X)
+
+    def layer(self, kernel: Any, n_features: int) -> Layer:
+        """The sinusoids as a layer of cosines: cos(Wx + b) with b = 0 and −π/2."""
+        with double_precision():
+            omega, share = map(np.asarray, spectral.frequencies(kernel, n_features, self.frequencies))
+        shift = np.repeat([0.0, -0.5 * np.pi], len(omega))
+        return Layer(np.tile(omega, (2, 1)), shift, np.tile(np.sqrt(share), 2), "cosine")

@@ -1,6 +1,6 @@
 """Kernel of periodic functions."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +37,7 @@ class Periodic(Radial):
     """
 
     period: Any = hyperparameter(POSITIVE, ndim=1)
+    spectrum_scales: ClassVar[tuple[str, ...]] = ("period", "variance")  # harmonics; the length-scale weighs them
 
     def profile(self, r2):
         return jnp.exp(-0.5 * r2)
@@ -54,15 +55,15 @@ class Periodic(Radial):
             period = np.mean(period)
         return {"lengthscale": np.ones_like(period), "variance": y_variance, "period": period}
 
-    def sample_spectrum(self, random_state, n, n_features):
+    def standard_spectrum(self, rng, n, n_features):
         # exp(−2 sin²(θ/2)/ℓ²) = Σ_j e^−a I_j(a) cos jθ over all integers j, a = 1/ℓ²: harmonics of 1/p in each input.
-        rng = np.random.default_rng(random_state)
-        k = plain(self)
-        scale = np.broadcast_to(1.0 if k.lengthscale is None else k.lengthscale, (n_features,))
-        period = np.broadcast_to(1.0 if k.period is None else k.period, (n_features,))
+        scale = plain(self).lengthscale
         columns = []
-        for ell, p in zip(scale, period, strict=True):
+        for ell in np.broadcast_to(1.0 if scale is None else scale, (n_features,)):
             order = np.arange(int(20 + 20 / ell))  # the standard deviation of j is 1/ℓ
             weight = np.where(order == 0, 1, 2) * ive(order, 1 / ell**2)
-            columns.append(2 * np.pi / p * rng.choice(order, size=n, p=weight / weight.sum()) * rng.choice([-1, 1], n))
+            columns.append(rng.choice(order, size=n, p=weight / weight.sum()) * rng.choice([-1.0, 1.0], n))
         return np.stack(columns, axis=1)
+
+    def scaled_spectrum(self, standard):
+        return 2 * jnp.pi * standard / self.period

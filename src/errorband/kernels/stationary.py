@@ -36,9 +36,16 @@ class Stationary(Kernel):
     variance: Any = hyperparameter(POSITIVE, ndim=0)
     ard: bool = eqx.field(default=True, static=True, kw_only=True)
 
+    spectrum_scales: ClassVar[tuple[str, ...]] = ("lengthscale", "variance")
+    """Hyperparameters that scale the spectral density; all others change its shape."""
+
     def standard_spectrum(self, rng: np.random.Generator, n: int, n_features: int) -> np.ndarray:
         """Draws (n, D) of ω from the spectral density at unit length-scale: correlation(τ) = E cos(ωᵀτ)."""
         raise NotImplementedError(f"{type(self).__name__} has no sampler of its spectral density.")
+
+    def scaled_spectrum(self, standard: Any) -> Any:
+        """Frequencies at the length-scales of the kernel, from those at unit length-scale. Traceable."""
+        return standard / self.lengthscale
 
     def evaluate_diag(self, X):
         return jnp.broadcast_to(self.variance, X.shape[:1])
@@ -60,8 +67,9 @@ class Stationary(Kernel):
         (0.61, 0.61)
         """
         rng = np.random.default_rng(random_state)
-        scale = plain(self).lengthscale
-        return self.standard_spectrum(rng, n, n_features) / (1.0 if scale is None else np.asarray(scale))
+        unit = np.broadcast_to([[-1.0], [1.0]], (2, n_features))
+        kernel: Any = plain(self.initialised(unit, 1.0))  # values that are None get their defaults for unit data
+        return np.asarray(kernel.scaled_spectrum(kernel.standard_spectrum(rng, n, n_features)))
 
 
 class Radial(Stationary):

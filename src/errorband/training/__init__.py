@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from errorband.training.bound_noise import BoundNoise
+from errorband.training.exact_first import ExactFirst
 from errorband.training.grow import Grow
 from errorband.training.informative_start import InformativeStart
 from errorband.training.lbfgs import LBFGS
@@ -15,6 +17,8 @@ from errorband.training.subset import Subset
 from errorband.training.turns import TakeTurns
 
 STRATEGIES: dict[str, type[Strategy]] = {
+    "exact_first": ExactFirst,
+    "bound_noise": BoundNoise,
     "informative_start": InformativeStart,
     "grow": Grow,
     "move_dead": MoveDead,

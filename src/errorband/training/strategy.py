@@ -97,6 +97,8 @@ class Found:
         How the number of inducing inputs was chosen, if it was.
     moved_inducing : int or None
         How many inducing inputs were dead and moved; None if there are none or there was no search.
+    noise_bound : float or None
+        The least noise that the search was allowed to claim, if it was bounded.
     """
 
     objective: Objective
@@ -106,6 +108,7 @@ class Found:
     active_rows: np.ndarray | None = None
     inducing_sweep: Any = None
     moved_inducing: int | None = None
+    noise_bound: float | None = None
 
 
 def further_starts(model: Model) -> tuple[np.ndarray, ...]:

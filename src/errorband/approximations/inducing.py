@@ -28,7 +28,7 @@ import numpy as np
 from errorband.approximations.base import Approximation, with_features
 from errorband.conjugate import LowRankEngine
 from errorband.conjugate.low_rank import left_out, whitened_in_pieces
-from errorband.features import Features, Points
+from errorband.features import Features, Points, TimeFrequency, WindowedFourier
 from errorband.parameters import as_flags, as_value, value_of
 from errorband.parameters.checks import check_whole
 from errorband.structures import LowRank
@@ -299,6 +299,12 @@ class FITC(Inducing):
     >>> grown.approximation_.n_inducing, grown.inducing_sweep_.stopped
     (25, 'certified')
     """
+
+    short_names: ClassVar[dict[str, Any]] = {
+        "fitc": {},
+        "fifgp": {"features": WindowedFourier()},
+        "tfifgp": {"features": TimeFrequency()},
+    }
 
     @property
     def share(self) -> float:

@@ -53,11 +53,11 @@ def model_named(name: str, inducing: str | None = None) -> Any:
         raise Problem(f"--model {name} has no inducing points, so leave out --inducing.", ExitCode.USAGE)
     finds_number = hasattr(made, "inducing_inputs")  # only the number of inducing inputs can be left to the search
     if inducing == "auto" and finds_number:
-        return type(made)("auto")  # pyright: ignore[reportCallIssue]
+        return _spoken(MODEL_NAMES, f"{name}(auto)")
     if not (inducing.isdecimal() and int(inducing) > 0):
         choice = " or auto" if finds_number else ""
         raise Problem(f"--inducing {inducing} is not a number above 0{choice}, so give one.", ExitCode.USAGE)
-    return type(made)(int(inducing))  # pyright: ignore[reportCallIssue]
+    return _spoken(MODEL_NAMES, f"{name}({inducing})")
 
 
 def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: Any) -> Any:

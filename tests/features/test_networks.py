@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 from errorband import GPClassifier, GPRegressor
-from errorband.approximations import FITC, WeightSpace
-from errorband.features import Network, SparseSpectrum
+from errorband.approximations import FITC, VFE, WeightSpace
+from errorband.cli.models import model_named
+from errorband.features import Mixed, Network, Points, SparseSpectrum, TimeFrequency, WindowedFourier
 from errorband.kernels import (
     ArcSine,
     Constant,
@@ -222,6 +223,28 @@ def test_network_classifiers():
     model = GPClassifier(approximation=Network(20, "erf"), random_state=0, optimizer=BRIEF).fit(X, labels)
     assert model.score(X, labels) > 0.8
     assert_allclose(export(model).predict(X), model.predict_latent(X)[0], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_for"),
+    [
+        ("ssgp(20)", SparseSpectrum(20, learn=True)),
+        ("ssgp-fixed", SparseSpectrum()),
+        ("mcn(30)", Network(30)),
+        ("mmlp", Network(basis="erf")),
+        ("fifgp(9)", FITC(9, features=WindowedFourier())),
+        ("tfifgp", FITC(features=TimeFrequency())),
+        ("bounded(mcn(7))", WeightSpace(Network(7), bound_noise=True)),
+        (
+            "vfe(8, features=mixed([points(), windowed-fourier()]))",
+            VFE(8, features=Mixed([Points(), WindowedFourier()])),
+        ),
+    ],
+)
+def test_short_names(name, stands_for):
+    assert repr(model_named(name)) == repr(stands_for)
+    if name == "fifgp(9)":
+        assert repr(model_named("fifgp", "9")) == repr(stands_for)
 
 
 def test_arguments():

@@ -92,7 +92,7 @@ class WeightSpace(LowRankApproximation):
     ValueError: Points needs an approximation that says what becomes of the rest, such as FITC(features=Points()).
     """
 
-    short_names: ClassVar = {}  # its features are named instead
+    short_names: ClassVar = {"bounded": {"bound_noise": True}}  # without it its features are named instead
 
     features: Features | None  # None in a model, where each latent prior has its own
     bound_noise: bool = eqx.field(default=False, static=True)
@@ -300,7 +300,7 @@ class FITC(Inducing):
     (25, 'certified')
     """
 
-    short_names: ClassVar[dict[str, Any]] = {
+    short_names: ClassVar = {
         "fitc": {},
         "fifgp": {"features": WindowedFourier()},
         "tfifgp": {"features": TimeFrequency()},

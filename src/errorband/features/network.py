@@ -64,7 +64,7 @@ class Network(Features):
     """
 
     weight_space: ClassVar[bool] = True
-    short_names: ClassVar[dict[str, Any]] = {"network": {}, "mcn": {"basis": "cosine"}, "mmlp": {"basis": "erf"}}
+    short_names: ClassVar = {"network": {}, "mcn": {"basis": "cosine"}, "mmlp": {"basis": "erf"}}
 
     n_units: int = eqx.field(default=100, static=True)
     basis: str | Callable[[Any], Any] = eqx.field(default="cosine", static=True)

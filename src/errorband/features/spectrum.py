@@ -50,7 +50,7 @@ class SparseSpectrum(Features):
     """
 
     weight_space: ClassVar[bool] = True
-    short_names: ClassVar[dict[str, Any]] = {"sparse-spectrum": {}, "ssgp-fixed": {}, "ssgp": {"learn": True}}
+    short_names: ClassVar = {"sparse-spectrum": {}, "ssgp-fixed": {}, "ssgp": {"learn": True}}
 
     n_frequencies: int = eqx.field(default=100, static=True)
     frequencies: Any = hyperparameter(REAL, ndim=2)

@@ -120,7 +120,7 @@ def test_names_are_told_apart_and_lead_to_their_classes(names):
 )
 def test_a_line_in_the_registry_is_a_name(names, registry):
     """Only classes that say so have none: sums are written +, and the like."""
-    nameless = {"Sum", "Product", "Scaled", "Diffusion", "WeightSpace"}
+    nameless = {"Sum", "Product", "Scaled", "Diffusion"}
     for class_name, cls in registry.items():
         assert bool(short_names(class_name, cls)) == (class_name not in nameless)
         if class_name not in nameless:

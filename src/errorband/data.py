@@ -22,6 +22,8 @@ class TrainingData:
         Known variances of the noise of each target, on top of the likelihood's own.
     weights : array (n,) or None
         Power of each likelihood term: 2 counts a row twice.
+    offset : array (n,) or None
+        Known part of the first latent function at each row, such as the log of an exposure.
     basis : array (n, p) or None
         Basis functions at X of a mean whose coefficients are integrated out.
     layout : pytree or None
@@ -32,18 +34,29 @@ class TrainingData:
     y: np.ndarray
     noise_variance: np.ndarray | None = None
     weights: np.ndarray | None = None
+    offset: np.ndarray | None = None
     basis: np.ndarray | None = None
     layout: Any = None
 
     def rows(self, which: np.ndarray) -> "TrainingData":
         """Some of the rows."""
-        optional = (None if a is None else a[which] for a in (self.noise_variance, self.weights))
+        optional = (None if a is None else a[which] for a in (self.noise_variance, self.weights, self.offset))
         return TrainingData(self.X[which], self.y[which], *optional)
 
     def noise(self, likelihood: Any) -> np.ndarray:
         """Variance of the noise of each target: that of the Gaussian likelihood plus what is known."""
         own = np.full(len(self.y), float(likelihood.noise_variance))
         return own if self.noise_variance is None else own + self.noise_variance
+
+    def site_noise(self, likelihood: Any) -> np.ndarray:
+        """Variance of the site of each target: the noise over the weight, as N(y; f, v)ʷ ∝ N(y; f, v/w)."""
+        noise = self.noise(likelihood)
+        return noise if self.weights is None else noise / self.weights
+
+    @property
+    def size(self) -> float:
+        """How many rows count: the sum of the weights."""
+        return len(self.y) if self.weights is None else float(np.sum(self.weights))
 
     @functools.cached_property
     def padded(self) -> np.ndarray:

@@ -44,6 +44,7 @@ from errorband.structures import PREDICTORS, SimplexSites, Sites
 from errorband.structures.dense import SignedRoot
 from errorband.training import LBFGS, FitResult
 from errorband.training.certificate import InducingSweep
+from errorband.transforms import TRANSFORMS
 
 FORMAT, VERSION = "errorband", 2
 TRIAL = 16  # training rows that a model predicts when it is loaded, to see that it can: the least that is compiled for
@@ -77,6 +78,7 @@ def _tables() -> dict[str, dict[str, type]]:
         "posterior": POSTERIORS,
         "predictor": PREDICTORS,
         "prior": PRIORS,
+        "transform": TRANSFORMS,
         "part": parts,
     }
 

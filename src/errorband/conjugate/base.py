@@ -26,13 +26,13 @@ class Closed(NamedTuple):
     log_evidence : float
     latent : Latent
         Derivatives in every array of the latent prior (kernel, mean, features), in their places.
-    noise : float
-        Derivative in a noise variance common to all rows.
+    noise : array (n,)
+        Derivative in the noise variance of each row.
     """
 
     log_evidence: float
     latent: Latent
-    noise: float
+    noise: np.ndarray
 
 
 class Engine(abc.ABC):

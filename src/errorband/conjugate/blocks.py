@@ -32,7 +32,7 @@ class BlocksEngine(Engine):
     @in_double_precision
     def evaluate(self, approximation, latent, noise, data):
         (value, latent_bar, noise_bar, _), _ = _proper(_evaluate, approximation, latent, noise, data)
-        return Closed(float(value), jax.tree.map(np.asarray, latent_bar), float(noise_bar))
+        return Closed(float(value), jax.tree.map(np.asarray, latent_bar), np.asarray(noise_bar)[: len(data.y)])
 
     @in_double_precision
     def posterior(self, approximation, latent, noise, data):
@@ -173,8 +173,12 @@ def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: 
             weights, latent.mean.evaluate(X)
         )
 
-    noise_bar = jnp.sum(jnp.diagonal(bar.rest, axis1=2, axis2=3))
-    return value, gradient(inner, latent), noise_bar, conditioned.proper
+    return value, gradient(inner, latent), _own(conditioned, bar), conditioned.proper
+
+
+def _own(conditioned: Any, bar: Any) -> Any:
+    """The diagonal of the adjoint, at each row: ½(g² − w)."""
+    return conditioned.structure.to_rows(jnp.moveaxis(jnp.diagonal(bar.rest, axis1=2, axis2=3), 0, -1))[:, 0]
 
 
 @jax.jit
@@ -187,6 +191,5 @@ def _leave_one_out(
         mean, cov = predicted
         return latent.mean.evaluate(X) + mean[:, 0], cov[:, 0, 0] + noise, conditioned.proper
     g, bar = conditioned.weights[:, 0], conditioned.adjoint()
-    own = conditioned.structure.to_rows(jnp.moveaxis(jnp.diagonal(bar.rest, axis1=2, axis2=3), 0, -1))[:, 0]
-    w = g**2 - 2.0 * own  # ½(g² − w) is on the diagonal of the adjoint
+    w = g**2 - 2.0 * _own(conditioned, bar)  # ½(g² − w) is on the diagonal of the adjoint
     return y - g / w, 1.0 / w, conditioned.proper

@@ -41,7 +41,7 @@ class DenseEngine(Engine):
             inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # in the buffer; its upper triangle
         if f.whitened_back.shape[1]:
             inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
-        noise_bar = 0.5 * float(np.sum(f.weights**2 - np.diagonal(inverse)))
+        noise_bar = 0.5 * (f.weights**2 - np.diagonal(inverse))
         linalg.spread_rows(memory.buffer, n)
         weights = np.concatenate([f.weights, np.zeros(len(memory.buffer) - n)])
         latent_bar = jax.block_until_ready(_pull_back(latent, data.padded, weights, memory.buffer))

@@ -30,7 +30,7 @@ class LowRankEngine(Engine):
     where b = 1 for VFE (the last term becomes −½ Σ r/σ²) and PowerEP, 0 for the others (Titsias 2009, eq. 9; Bui, Yan &
     Turner 2017, eq. 13). With w = diag(S + VVᵀ)⁻¹ = E − E² diag(VB⁻¹Vᵀ), the derivatives are
 
-        S̄ = ½(g² − w),    r̄ = αS̄ − ½b(1 − α)E,    σ̄² = Σ S̄ + ½b(1 − α) Σ rE/σ²,                        (2)
+        S̄ = ½(g² − w),    r̄ = αS̄ − ½b(1 − α)E,    σ̄² = S̄ + ½b(1 − α) rE/σ²,                            (2)
         K̄_fu = V̄L⁻¹,    V̄ = gγᵀ − EVB⁻¹ − 2r̄V,    K̄_uu = −½ L⁻ᵀ(V̄ᵀV)L⁻¹,                                (3)
 
     and V̄ᵀV = γγᵀ − I + B⁻¹ + b(1 − α)(B − I) − 2αVᵀS̄V needs no product over the data unless α > 0. The first pass makes
@@ -61,9 +61,9 @@ class LowRankEngine(Engine):
         if f.factor is not None:
             uu_bar = _pull_factor(latent, -0.5 * L_inverse.T @ gram_bar @ L_inverse)
             latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, uu_bar)
-        noise_bar = np.sum(S_bar) + 0.5 * left * np.sum(f.r * f.E / f.noise)
+        noise_bar = S_bar + 0.5 * left * f.r * f.E / f.noise
         f.give_back(data)
-        return Closed(f.log_evidence(g), latent_bar, float(noise_bar))
+        return Closed(f.log_evidence(g), latent_bar, noise_bar)
 
     @in_double_precision
     def posterior(self, approximation, latent, noise, data):

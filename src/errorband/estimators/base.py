@@ -116,7 +116,8 @@ class GaussianProcess(Savable, BaseEstimator):
         # Density of the targets as given, not as standardised.
         mean = model.latent.mean
         p = np.shape(mean.basis(np.asarray(data.X[:1])))[1] if mean.marginalize else 0
-        self.log_evidence_ = last.log_evidence - (len(data.y) - p) * log_scale
+        self.log_evidence_ = last.log_evidence - (data.size - p) * log_scale
+        self.log_evidence_ += self.scaling_.log_slope(data.y, data.weights)
         self.inference_status_, self.inference_ = last.status, last.rule
         self.posterior_ = self._mixed(found, last.posterior)
         self._keep_model(model)
@@ -202,7 +203,7 @@ class GaussianProcess(Savable, BaseEstimator):
         With ``SubsetOfData`` and ``IVM`` these are the rows that were kept.
         """
         data, scaling = self._rows(), self.scaling_
-        return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, data.y * scaling.y_scale + scaling.y_shift
+        return np.asarray(data.X) * scaling.x_scale + scaling.x_shift, scaling.original(data.y)
 
     def _objective(self, spec: Spec, data: TrainingData) -> Objective:
         problem, strategies, _ = self._problem(spec, data)

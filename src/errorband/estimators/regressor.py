@@ -1,6 +1,7 @@
 """Gaussian-process regression."""
 
 import copy
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,19 +13,21 @@ from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.mixture import mixed
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
-from errorband.estimators.spec import Spec, as_likelihood
+from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
     check_columns_are_numeric,
     check_kind,
     check_magnitude,
     check_noise_variance,
     check_spread,
+    check_weights,
 )
 from errorband.likelihoods import Likelihood
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
 from errorband.training import Objective
+from errorband.transforms import Transform, TransformedPredictive
 
 # Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
 MAX_JOINT_ROWS = 20_000
@@ -61,6 +64,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
         Additional random starts of the search.
+    target_transform : str or Transform, optional
+        An increasing function that targets go through first: ``"log"``, ``"box-cox"``, ``"yeo-johnson"``, ``"logit"``,
+        ``"logit(0, 100)"`` or one of :mod:`errorband.transforms`. Predictions, bands and ``log_evidence_`` are those of
+        the targets as given.
+    exposure : str or int, optional
+        The column of X, by name or position, that counts are proportional to (population, time, area), for ``Poisson``
+        and ``NegativeBinomial``: its logarithm is added to the latent function, the log rate, and kernels do not look
+        at it.
     normalize : bool
         Standardise inputs and targets first. The hyperparameters are then those of standardised data; predictions,
         ``noise_variance`` given to ``fit`` and ``log_evidence_`` are in the units of the data.
@@ -132,6 +143,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         inference="auto",
         optimizer="lbfgs",
         n_restarts=0,
+        target_transform=None,
+        exposure=None,
         normalize=True,
         random_state=None,
         verbose=0,
@@ -143,12 +156,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self.inference = inference
         self.optimizer = optimizer
         self.n_restarts = n_restarts
+        self.target_transform = target_transform
+        self.exposure = exposure
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
 
     # ------------------------------------------------------------------ fitting
-    def fit(self, X: Any, y: Any, noise_variance: Any = None) -> "GPRegressor":
+    def fit(self, X: Any, y: Any, noise_variance: Any = None, sample_weight: Any = None) -> "GPRegressor":
         """Fit to inputs X (n, D) and targets y (n,).
 
         Parameters
@@ -157,11 +172,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         y : array (n,)
         noise_variance : array (n,), optional
             Known noise variance of each target, on top of the likelihood's own.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out. For Gaussian noise a weight divides
+            the variance of the noise; predictions are of targets of weight 1.
         """
-        self._fit(*self._training(X, y, noise_variance))
+        self._fit(*self._training(X, y, noise_variance, sample_weight))
         return self
 
-    def condition_on(self, X: Any, y: Any, noise_variance: Any = None) -> "GPRegressor":
+    def condition_on(self, X: Any, y: Any, noise_variance: Any = None, sample_weight: Any = None) -> "GPRegressor":
         """Return a new model with the same hyperparameters and the same scaling, conditioned on other data.
 
         Nothing is searched and this model is left as it is. ``fit_result_`` and ``approximation_reason_`` of the new
@@ -174,6 +192,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         y : array (n,)
         noise_variance : array (n,), optional
             Known noise variance of each target, on top of the likelihood's own.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood, as in :meth:`fit`.
 
         Returns
         -------
@@ -196,20 +216,20 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if hasattr(self, "mixture_members_"):
             return mixed([m.condition_on(X, y, noise_variance) for m in self.mixture_members_])
         new = copy.copy(self)
-        new._condition_on(new._training(X, y, noise_variance, self.scaling_)[1])
+        new._condition_on(new._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
         return new
 
     def exact_limit(self) -> int:
         """Return up to how many rows ``approximation="auto"`` keeps the whole covariance."""
         return self._exact_limit(self._likelihood())
 
-    def objective(self, X: Any, y: Any, noise_variance: Any = None) -> Objective:
+    def objective(self, X: Any, y: Any, noise_variance: Any = None, sample_weight: Any = None) -> Objective:
         """The function ``fit`` maximises, for those who bring their own optimiser or sampler."""
-        spec, data, _ = self._training(X, y, noise_variance)
+        spec, data, _ = self._training(X, y, noise_variance, sample_weight)
         return self._objective(spec, data)
 
     def _training(
-        self, X: Any, y: Any, noise_variance: Any, scaling: Scaling | None = None
+        self, X: Any, y: Any, noise_variance: Any, sample_weight: Any, scaling: Scaling | None = None
     ) -> tuple[Spec, TrainingData, Scaling]:
         """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
         check_columns_are_numeric(X)
@@ -218,16 +238,71 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         y = np.asarray(y, dtype=np.float64)
         if noise_variance is not None:
             noise_variance = check_noise_variance(noise_variance, len(y))
+        weights = None
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(y))
+            if not np.any(weights > 0):
+                raise ValueError("sample_weight is zero in every row, so there is nothing to learn from.")
+            if not np.all(weights > 0):
+                noise_variance = None if noise_variance is None else noise_variance[weights > 0]
+                X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         check_magnitude(y, "y")
         spec = self._spec(X.shape[1])
         if scaling is None:
             check_spread(y, "y")
-            # Counts, shares and the like mean what they are: only additive noise lets targets be rescaled.
-            scaling = self._scaling(spec, X, y if spec.likelihood.location_scale else None)
+            scaling = self._new_scaling(spec, X, y, weights)
         else:
             check_magnitude(X, "X")
+        if scaling.transform is not None:
+            scaling.transform.check(y)
+            if noise_variance is not None:
+                raise ValueError("noise_variance is in the units of the targets, which a target_transform changes.")
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
-        return spec, TrainingData(training_inputs(X, scaling), scaling.targets(y), noise), scaling
+        inputs = training_inputs(X, scaling)
+        return spec, TrainingData(inputs, scaling.targets(y), noise, weights, scaling.offset(inputs)), scaling
+
+    def _new_scaling(self, spec: Spec, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Scaling:
+        """How these data become what the model sees."""
+        transform, z = as_transform(self.target_transform), y
+        # Counts, shares and the like mean what they are: only additive noise lets targets be transformed or rescaled.
+        additive = spec.likelihood.location_scale
+        if transform is not None:
+            if not additive:
+                raise ValueError(
+                    f"target_transform={self.target_transform!r}: {type(spec.likelihood).__name__} is for targets as "
+                    "they are; use a likelihood of additive noise, such as Gaussian(), or no transform."
+                )
+            transform.check(y)
+            transform = transform.fitted(y)
+            z = transform.forward(y)
+        scaling = self._scaling(spec, X, z if additive else None, weights)
+        scaling = dataclasses.replace(scaling, transform=transform)
+        return scaling.with_exposure(self._exposure_column(X.shape[1]), X, y, self.normalize)
+
+    def _spec(self, n_features: int) -> Spec:
+        spec, column = super()._spec(n_features), self._exposure_column(n_features)
+        if column is None:
+            return spec
+        if not spec.likelihood.log_rate:
+            raise ValueError(
+                f"exposure={self.exposure!r} is for counts at a rate, and {type(spec.likelihood).__name__} is not; use "
+                "likelihood='poisson' or 'negative-binomial'."
+            )
+        if n_features < 2:
+            raise ValueError(
+                f"exposure={self.exposure!r} is the only column of X; add columns to predict the rate from."
+            )
+        return spec.without_column(column, n_features)
+
+    def _exposure_column(self, n_features: int) -> int | None:
+        if self.exposure is None:
+            return None
+        names = list(getattr(self, "feature_names_in_", range(n_features)))
+        if self.exposure in names:
+            return names.index(self.exposure)
+        if isinstance(self.exposure, int | np.integer) and 0 <= self.exposure < n_features:
+            return int(self.exposure)
+        raise ValueError(f"exposure={self.exposure!r} is not a column of X, which has {', '.join(map(repr, names))}.")
 
     def _likelihood(self) -> Likelihood:
         return as_likelihood(self.likelihood)
@@ -251,13 +326,17 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if return_cov:
             return self._joint_prediction(scaled, latent)
         if not return_std:
-            scale, shift = self._units(latent)
-            return scale * self._point_prediction(scaled, latent) + shift
+            return self._point_prediction(scaled, latent)
         predictive = self._predictive(scaled, latent)
         return predictive.mean, predictive.std
 
     def _joint_prediction(self, scaled: np.ndarray, latent: bool | str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the targets, or of a latent function, in the units of the data."""
+        if self.scaling_.transform is not None:
+            raise ValueError(
+                "With a target_transform there is no joint covariance in the units of the targets; ask for return_std, "
+                "or draw with sample_posterior."
+            )
         scale, shift = self._units(latent)
         if latent:
             mean, cov = self._joint(scaled, self._latent_index(latent))
@@ -350,23 +429,36 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def _units(self, latent: bool | str) -> tuple[float, float]:
         """Scale and shift from the units the model sees to those of the data; a log noise has none."""
         if latent and not self.likelihood_.latent_in_units(self._latent_index(latent)):
-            return 1.0, 0.0
+            return 1.0, self.scaling_.log_rate
         return self.scaling_.y_scale, self.scaling_.y_shift
+
+    def _transform(self, latent: bool | str) -> Transform | None:
+        """The transform that what is in the units of the targets has gone through."""
+        in_units = not latent or self.likelihood_.latent_in_units(self._latent_index(latent))
+        return self.scaling_.transform if in_units else None
+
+    def _in_units(self, predictive: Predictive, latent: bool | str = False) -> Predictive:
+        """A distribution as the model sees it, in the units of the data."""
+        rescaled, transform = predictive.rescaled(*self._units(latent)), self._transform(latent)
+        return rescaled if transform is None else TransformedPredictive(rescaled, transform)
 
     def _predictive(self, scaled: np.ndarray, latent: bool | str) -> Predictive:
         """In the units of the data."""
         if not latent:
-            return self.posterior_.predictive(self.likelihood_, scaled).rescaled(*self._units(False))
+            offset = self.scaling_.offset(scaled)
+            return self._in_units(self.posterior_.predictive(self.likelihood_, scaled, offset=offset))
         l = self._latent_index(latent)
         mean, cov = self.posterior_.marginals(scaled)
         assert cov is not None  # asked for by default
-        return GaussianPredictive(mean[:, l], np.sqrt(cov[:, l, l])).rescaled(*self._units(latent))
+        return self._in_units(GaussianPredictive(mean[:, l], np.sqrt(cov[:, l, l])), latent)
 
     def _point_prediction(self, scaled: np.ndarray, latent: bool | str) -> np.ndarray:
-        """Mean only, as the model sees it: no variance is computed where the mean does not depend on it."""
-        if latent or self.likelihood_.conjugate:
-            return self.posterior_.marginals(scaled, variance=False)[0][:, self._latent_index(latent or True)]
-        return self.posterior_.predictive(self.likelihood_, scaled).mean
+        """Mean only, in the units of the data: no variance is computed where the mean does not depend on it."""
+        if self._transform(latent) is None and (latent or self.likelihood_.conjugate):
+            mean = self.posterior_.marginals(scaled, variance=False)[0][:, self._latent_index(latent or True)]
+            scale, shift = self._units(latent)
+            return scale * mean + shift
+        return self._predictive(scaled, latent).mean
 
     def _joint(self, scaled: np.ndarray, l: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of latent function l, as the model sees it."""
@@ -410,8 +502,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         True
         """
         l = self._latent_index(latent or True)
-        mean, cov = self._joint(self._inputs(X), l)
-        return self._draw(mean, cov, n_samples, random_state, latent)
+        scaled = self._inputs(X)
+        mean, cov = self._joint(scaled, l)
+        return self._draw(mean, cov, scaled, n_samples, random_state, latent)
 
     def sample_prior(
         self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool | str = True
@@ -441,11 +534,17 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             mean = np.asarray(prior.mean.evaluate(scaled))
             if prior.features is not None and prior.features.weight_space:
                 phi = np.asarray(prior.features.K_fu(prior.kernel, scaled))
-                return self._draw(mean, phi @ phi.T, n_samples, random_state, latent)
-        return self._draw(mean, prior.kernel(scaled), n_samples, random_state, latent)
+                return self._draw(mean, phi @ phi.T, scaled, n_samples, random_state, latent)
+        return self._draw(mean, prior.kernel(scaled), scaled, n_samples, random_state, latent)
 
     def _draw(
-        self, mean: np.ndarray, cov: np.ndarray, n_samples: int, random_state: Any, latent: bool | str
+        self,
+        mean: np.ndarray,
+        cov: np.ndarray,
+        scaled: np.ndarray,
+        n_samples: int,
+        random_state: Any,
+        latent: bool | str,
     ) -> np.ndarray:
         """Draws of a normal distribution as the model sees it, in the units of the data, with noise if not latent."""
         rng = np.random.default_rng(random_state)
@@ -454,9 +553,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         root = axes * np.sqrt(np.maximum(size, 0.0))
         draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
         if not latent:
-            draws = self.likelihood_.conditional_sample(draws, rng)
+            offset = self.scaling_.offset(scaled)
+            draws = self.likelihood_.conditional_sample(draws if offset is None else draws + offset, rng)
         scale, shift = self._units(latent)
-        return scale * draws + shift
+        transform = self._transform(latent)
+        return scale * draws + shift if transform is None else transform.inverse(scale * draws + shift)
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> LeaveOneOut:
@@ -464,9 +565,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
-        predictive = self._leave_one_out()
-        scale, shift = self.scaling_.y_scale, self.scaling_.y_shift
-        return LeaveOneOut(predictive.rescaled(scale, shift), scale * self._rows().y + shift)
+        return LeaveOneOut(self._in_units(self._leave_one_out()), self.scaling_.original(self._rows().y))
 
     @property
     def outlier_probability_(self) -> np.ndarray:

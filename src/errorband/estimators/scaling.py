@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from errorband.rows import slices
+from errorband.transforms import Transform
 
 CHUNK = 2**20  # rows of a large table that are read at once
 SPREAD = 10_000  # about as many rows of a file are looked at for starting values
@@ -18,12 +19,27 @@ READ_AS = (np.float64, np.float32)
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """Affine maps to zero mean and unit standard deviation. Constant columns are only shifted."""
+    """Affine maps to zero mean and unit standard deviation. Constant columns are only shifted.
+
+    Attributes
+    ----------
+    x_shift, x_scale, y_shift, y_scale
+        Of inputs (D,) and targets.
+    transform : Transform or None
+        What targets go through before they are standardised.
+    exposure : int or None
+        The column of inputs that counts are proportional to.
+    log_rate : float
+        Logarithm of the rate that a latent function of zero stands for, with an exposure.
+    """
 
     x_shift: np.ndarray
     x_scale: np.ndarray
     y_shift: float
     y_scale: float
+    transform: Transform | None = None
+    exposure: int | None = None
+    log_rate: float = 0.0
 
     @classmethod
     def identity(cls, n_features: int) -> "Scaling":
@@ -48,9 +64,38 @@ class Scaling:
         scaled /= self.x_scale  # in place: X may be large
         return scaled
 
+    def with_exposure(self, column: int | None, X: np.ndarray, y: np.ndarray, normalize: bool) -> "Scaling":
+        """For counts y over the exposure in a column of X; zero comes to stand for the average rate if normalised."""
+        if column is None:
+            return self
+        total = float(np.sum(y)) / float(np.sum(X[:, column]))
+        return dataclasses.replace(self, exposure=column, log_rate=np.log(total) if normalize and total > 0 else 0.0)
+
+    def offset(self, scaled: Any) -> np.ndarray | None:
+        """Known part of the log rate at inputs as the model sees them; None without an exposure."""
+        if self.exposure is None:
+            return None
+        given = np.asarray(scaled[:, self.exposure]) * self.x_scale[self.exposure] + self.x_shift[self.exposure]
+        if not np.all(given > 0):
+            raise ValueError(f"Exposures must be above zero; the smallest is {np.min(given):g}. Leave such rows out.")
+        return np.log(given) + self.log_rate
+
     def targets(self, y: np.ndarray) -> np.ndarray:
         """Targets as the model sees them."""
-        return (y - self.y_shift) / self.y_scale
+        z = y if self.transform is None else self.transform.forward(y)
+        return (z - self.y_shift) / self.y_scale
+
+    def original(self, scaled: np.ndarray) -> np.ndarray:
+        """Targets in the units of the data from what the model sees."""
+        z = scaled * self.y_scale + self.y_shift
+        return z if self.transform is None else self.transform.inverse(z)
+
+    def log_slope(self, scaled: np.ndarray, weights: np.ndarray | None = None) -> float:
+        """Sum of the log derivatives of the transform at targets as the model sees them."""
+        if self.transform is None:
+            return 0.0
+        slopes = self.transform.log_slope(self.original(scaled))
+        return float(np.sum(slopes if weights is None else weights * slopes))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Gaussian, Likeli
 from errorband.means import Mean, Zero, as_mean
 from errorband.model import Model
 from errorband.names import Names
+from errorband.transforms import TRANSFORMS, Transform
 
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
 # evaluation; fewer where sites are found by many sweeps over it.
@@ -37,6 +38,7 @@ APPROXIMATION_NAMES = Names(
     also=("auto", "exact"),
 )
 INFERENCE_NAMES = Names("inference", (INFERENCES,), also=("auto",))
+TRANSFORM_NAMES = Names("target_transform", (TRANSFORMS,))
 
 
 def class_likelihood_names(n_classes: int) -> Names:
@@ -78,6 +80,11 @@ class Spec:
     def raw_columns(self, n_features: int) -> np.ndarray:
         """Mask of the columns that some kernel reads as labels, which must not be standardised."""
         return np.any([latent.kernel.raw_columns(n_features) for latent in self.latents], axis=0)
+
+    def without_column(self, column: int, n_features: int) -> "Spec":
+        """A copy whose kernels do not look at a column, unless they were told to."""
+        latents = (Latent(l.kernel.without_column(column, n_features), l.mean) for l in self.latents)
+        return dataclasses.replace(self, latents=tuple(latents))
 
     def model(self, data: TrainingData, approximation: Approximation, random_state: Any) -> Model:
         """The model with every hyperparameter at its starting value."""
@@ -147,6 +154,18 @@ def as_likelihood(likelihood: Any) -> Likelihood:
             f"{type(likelihood).__name__}."
         )
     return likelihood
+
+
+def as_transform(transform: Any) -> Transform | None:
+    """A transform of targets, by its name too; None for none."""
+    if isinstance(transform, str):
+        return TRANSFORM_NAMES(transform)
+    if transform is None or isinstance(transform, Transform):
+        return transform
+    raise TypeError(
+        f"target_transform must be None, one of errorband.transforms or the name of one ({TRANSFORM_NAMES.listed()}); "
+        f"got {transform!r}."
+    )
 
 
 def as_approximation(given: Any, n: int, mean: Mean, limit: int) -> tuple[Approximation, str | None]:

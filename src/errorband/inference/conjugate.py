@@ -7,10 +7,14 @@ from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.model import Model
 from errorband.parameters import replace_values
 from errorband.precision import in_double_precision
+from errorband.predictive import GaussianPredictive
 
 
 class Conjugate(Inference):
     """Exact inference under the (approximate) prior: a Gaussian likelihood is its own site, Π = 1/σ², b = y/σ².
+
+    A row of weight w has N(y; f, v)ʷ = c N(y; f, v/w) in place of N(y; f, v), v its noise variance: a site of variance
+    v/w, and log c = ½(1 − w) log 2πv − ½ log w in the log evidence.
 
     The work is done by the engine that the approximation names (:mod:`errorband.conjugate`).
 
@@ -33,14 +37,12 @@ class Conjugate(Inference):
     """
 
     def supports(self, model, data):
-        """Gaussian likelihood, no weights."""
+        """Gaussian likelihood."""
         if not model.likelihood.conjugate:
             return (
                 f"Conjugate inference needs a Gaussian likelihood, not {type(model.likelihood).__name__}; leave "
                 "inference='auto', or choose 'laplace', 'ep' or 'kl'."
             )
-        if data.weights is not None:
-            return "Conjugate inference has no weights per row; give each row's noise_variance instead."
         return model.approximation.engine.supports(model.latent, data)
 
     def reads_rows(self, model):
@@ -49,23 +51,37 @@ class Conjugate(Inference):
     @in_double_precision
     def evaluate(self, model, data, state=None):
         found = model.approximation.engine.evaluate(*_arguments(model, data))
+        constant, noise_bar = _constant(model, data, found.noise)
         still = jax.tree.map(np.zeros_like, (model.likelihood, model.approximation))
-        likelihood = replace_values(still[0], {("noise_variance",): np.asarray(found.noise)})
+        likelihood = replace_values(still[0], {("noise_variance",): np.asarray(noise_bar)})
         gradient = Model((found.latent,), likelihood, still[1])
-        return Evaluation(found.log_evidence, gradient, None, _STATUS, self)
+        return Evaluation(found.log_evidence + constant, gradient, None, _STATUS, self)
 
     @in_double_precision
     def conclude(self, model, data, state=None):
         log_evidence, posterior = model.approximation.engine.posterior(*_arguments(model, data))
-        return Conclusion(log_evidence, posterior, None, _STATUS, self)
+        return Conclusion(log_evidence + _constant(model, data)[0], posterior, None, _STATUS, self)
 
     @in_double_precision
     def leave_one_out(self, model, data, state=None):
-        return model.approximation.engine.leave_one_out(*_arguments(model, data))
+        found = model.approximation.engine.leave_one_out(*_arguments(model, data))
+        if data.weights is None:
+            return found
+        noise = data.noise(model.likelihood)  # a target has this, whatever its row's weight
+        return GaussianPredictive(found.mean, np.sqrt(found.variance - noise / data.weights + noise))
 
 
 _STATUS = Status(True, 0, "In closed form.")
 
 
 def _arguments(model: Model, data):
-    return model.approximation, model.latent, data.noise(model.likelihood), data
+    return model.approximation, model.latent, data.site_noise(model.likelihood), data
+
+
+def _constant(model: Model, data, noise_bar: np.ndarray | float = 0.0) -> tuple[float, float]:
+    """Σ log c, and the derivative of the log evidence in σ² from those in the variances of the sites."""
+    if data.weights is None:
+        return 0.0, float(np.sum(noise_bar))
+    noise, w = data.noise(model.likelihood), data.weights
+    constant = 0.5 * np.sum((1.0 - w) * np.log(2 * np.pi * noise) - np.log(w))
+    return float(constant), float(np.sum(noise_bar / w + 0.5 * (1.0 - w) / noise))

@@ -7,6 +7,7 @@ expression for both, ½(ggᵀ − W): (7) of :class:`~errorband.inference.EP`.
 
 import abc
 import contextlib
+import dataclasses
 import functools
 import warnings
 from typing import Any
@@ -89,7 +90,8 @@ class SiteInference(Inference):
     def evaluate(self, model, data, state=None):
         """Run compiled, from the sites of the last run if there are any."""
         key = (jax.tree.structure(model), tuple(np.shape(leaf) for leaf in jax.tree.leaves(model)))
-        prior = _prior_at(model, data.padded, data.layout, data.spare.take(key) or _empty_prior(model, data))
+        memory = data.spare.take(key) or _empty_prior(model, data)
+        prior = _with_offset(_prior_at(model, data.padded, data.layout, memory), data)
         rule, run = self._settle(prior, data, state)
         gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
         data.spare.give(key, prior)
@@ -101,7 +103,7 @@ class SiteInference(Inference):
 
         A rule may have slower ways to its fixed point that it keeps for runs from scratch.
         """
-        prior = _prior(model, data.padded, data.layout)
+        prior = _with_offset(_prior(model, data.padded, data.layout), data)
         found = None
         if state is not None:
             with contextlib.suppress(np.linalg.LinAlgError):
@@ -157,7 +159,7 @@ class SiteInference(Inference):
     @in_double_precision
     def cavities(self, model: Model, data: TrainingData, state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
-        prior = _prior(model, data.padded, data.layout)
+        prior = _with_offset(_prior(model, data.padded, data.layout), data)
         sites = self._settle(prior, data, None)[1].sites if state is None else state
         found = _cavities(prior, sites, _unseen(model, data.padded))
         mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in found)
@@ -194,6 +196,15 @@ def _prior(model: Model, X: Any, layout: Any) -> PriorAtData:
 def _prior_at(model: Model, X: Any, layout: Any, memory: Any) -> PriorAtData:
     """The prior at the data; it may take the memory given."""
     return _prior(model, X, layout)
+
+
+def _with_offset(prior: PriorAtData, data: TrainingData) -> PriorAtData:
+    """With what is known of the first latent function at the rows added to its mean."""
+    if data.offset is None:
+        return prior
+    offset = np.zeros(prior.mean.shape)
+    offset[: len(data.offset), 0] = data.offset
+    return dataclasses.replace(prior, mean=prior.mean + offset)
 
 
 def _empty_prior(model: Model, data: TrainingData) -> Any:

@@ -115,6 +115,17 @@ class Kernel(Module):
             kernel = _with_field(kernel, name, child.with_columns(names, n_features))
         return kernel
 
+    def without_column(self, column: int, n_features: int) -> "Kernel":
+        """Copy that does not depend on a column, if its own columns were left open; columns are by position."""
+        if self.active_dims is not None:
+            return self
+        kernel, children = self, self.children()
+        if children and type(self).child_columns is Kernel.child_columns:  # children see the same columns
+            for name, child in children.items():
+                kernel = _with_field(kernel, name, child.without_column(column, n_features))
+            return kernel
+        return _with_field(kernel, "active_dims", tuple(d for d in range(n_features) if d != column))
+
     def raw_columns(self, n_features: int) -> np.ndarray:
         """Mask of the columns that must not be standardised."""
         mask = np.zeros(n_features, bool)

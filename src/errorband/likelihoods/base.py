@@ -51,6 +51,8 @@ class Likelihood(Module):
         Whether y may be standardised: p(y | f) depends on y − f and a scale only.
     support : {"real", "positive", "unit", "count"}
         Values a target can take.
+    log_rate : bool
+        Whether e^f is a rate: counts over an exposure of c have the latent value f + log c.
     upper : float
         Largest count.
     """
@@ -66,6 +68,7 @@ class Likelihood(Module):
     further_starts: ClassVar[tuple[dict[str, float], ...]] = ()
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
+    log_rate: ClassVar[bool] = False
     upper: ClassVar[float] = np.inf
 
     # ------------------------------------------------------------------ implemented by subclasses

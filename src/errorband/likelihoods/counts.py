@@ -38,6 +38,7 @@ class Poisson(Likelihood):
     log_concave: ClassVar[bool] = True
     closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "count"
+    log_rate: ClassVar[bool] = True
 
     def log_prob(self, y, f):
         return y * f - exp_linear(f) - gammaln(y + 1.0)
@@ -88,6 +89,7 @@ class NegativeBinomial(Likelihood):
     log_concave: ClassVar[bool] = True
     closed_conditionals: ClassVar[bool] = True
     support: ClassVar[str] = "count"
+    log_rate: ClassVar[bool] = True
 
     def log_prob(self, y, f):
         r, x = 1 / self.dispersion, f + jnp.log(self.dispersion)  # x = log(μ/r)

@@ -27,13 +27,22 @@ class Posterior(eqx.Module):
     def joint(self, X: np.ndarray, latent: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Mean (n,) and covariance (n, n) of one latent function at n inputs together."""
 
-    def predictive(self, likelihood: Any, X: np.ndarray, noise_variance: np.ndarray | None = None) -> Predictive:
+    def predictive(
+        self,
+        likelihood: Any,
+        X: np.ndarray,
+        noise_variance: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+    ) -> Predictive:
         """Distribution of the targets at each of n inputs.
 
         ``noise_variance`` (n,) is known noise on top of the likelihood's own; it acts like variance of the function.
+        ``offset`` (n,) is a known part of the first latent function.
         """
         mean, cov = self.marginals(X)
         assert cov is not None  # asked for by default
+        if offset is not None:
+            mean = np.concatenate([mean[:, :1] + offset[:, None], mean[:, 1:]], axis=1)
         return likelihood.predictive(mean, cov if noise_variance is None else cov + noise_variance[:, None, None])
 
 

@@ -50,7 +50,7 @@ class MixturePosterior(Posterior):
         cov = sum(w * (c + np.outer(m - mean, m - mean)) for w, (m, c) in zip(self.weights, found, strict=True))
         return mean, cov
 
-    def predictive(self, likelihood, X, noise_variance=None):
+    def predictive(self, likelihood, X, noise_variance=None, offset=None):
         likelihoods = [likelihood] * len(self.members) if self.likelihoods is None else self.likelihoods
-        found = [m.predictive(l, X, noise_variance) for m, l in zip(self.members, likelihoods, strict=True)]
+        found = [m.predictive(l, X, noise_variance, offset) for m, l in zip(self.members, likelihoods, strict=True)]
         return MixturePredictive(self.weights, found)

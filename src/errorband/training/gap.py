@@ -20,7 +20,7 @@ def evidence_gap(model: Model, data: TrainingData) -> float:
 
     (Titsias, *Variational inference for Gaussian and determinantal point processes*, 2014). Two passes over the rows.
     """
-    latent, noise = model.latent, data.noise(model.likelihood)
+    latent, noise = model.latent, data.site_noise(model.likelihood)
     f = first_pass(VFE(), latent, noise, data)  # with nothing but noise on the diagonal
     wider = first_pass(VFE(), latent, noise + np.sum(f.r), data)
     return 0.5 * float(np.sum(f.r / f.noise)) + 0.5 * (_quadratic(f) - _quadratic(wider))

@@ -27,4 +27,4 @@ class Fitted:
 
     def predictive(self, held: TrainingData) -> Predictive:
         """Distribution of the targets of rows that the posterior has not seen."""
-        return self.posterior.predictive(self.model.likelihood, held.X, held.noise_variance)
+        return self.posterior.predictive(self.model.likelihood, held.X, held.noise_variance, held.offset)

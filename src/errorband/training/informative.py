@@ -43,14 +43,17 @@ def informative_rows(model: Model, data: TrainingData, n_rows: int) -> tuple[np.
     n, size = len(data.y), padded_size(len(data.y))
     # Known noise of a target is as good as variance of its latent value that no site takes away.
     noise = None if data.noise_variance is None else np.append(data.noise_variance, np.zeros(size - n))[:, None]
-    order, sites = _select(plain(model), pad_rows(data.X, size), padded_data(data, size), noise, min(n_rows, n))
+    offset = 0.0 if data.offset is None else np.append(data.offset, np.zeros(size - n))[:, None]
+    rows = pad_rows(data.X, size), padded_data(data, size)
+    order, sites = _select(plain(model), *rows, noise, offset, min(n_rows, n))
     return np.asarray(order), sites
 
 
-@functools.partial(jax.jit, static_argnums=4)
-def _select(model: Model, X: Any, data: Data, noise: Any, n_rows: int) -> tuple[Any, Sites]:
+@functools.partial(jax.jit, static_argnums=5)
+def _select(model: Model, X: Any, data: Data, noise: Any, offset: Any, n_rows: int) -> tuple[Any, Sites]:
     prior_mean = model.mean_at(X)
     N, L = prior_mean.shape
+    prior_mean += offset * jnp.eye(1, L)
     log_tilted = EP().log_tilted(model.likelihood, noise, data)
     eye = jnp.eye(L)
 

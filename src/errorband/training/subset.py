@@ -38,5 +38,5 @@ def chosen_rows(model: Model, data: TrainingData, random_state: Any) -> np.ndarr
             f"{', '.join(map(repr, PLACEMENTS))}."
         )
     residual = data.y - np.asarray(parameters.plain(latent.mean).evaluate(data.X[:]))
-    noise = data.noise(parameters.plain(model.likelihood))
+    noise = data.site_noise(parameters.plain(model.likelihood))
     return choose_rows(how, approximation.n_rows, latent.kernel, data.X, random_state, residual, noise)

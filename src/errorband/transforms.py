@@ -1,0 +1,275 @@
+"""Transformed targets: the model describes z = g(y), and what it predicts is brought back to y.
+
+A transform g is increasing, so quantiles of y are g⁻¹ of those of z, exactly, and the density of y has the factor g′(y).
+A new transform is a class with ``forward``, ``inverse`` and ``log_slope``, and a line in :data:`TRANSFORMS`.
+"""
+
+import abc
+import dataclasses
+from typing import Any, Self
+
+import equinox as eqx
+import numpy as np
+from scipy import special, stats
+from scipy.optimize import minimize_scalar
+
+from errorband.parameters import Module
+from errorband.parameters.checks import check_number
+from errorband.predictive import GaussianPredictive, Predictive
+
+POWERS = (-5.0, 5.0)  # among which that of a Box-Cox or Yeo-Johnson transform is looked for
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(101)
+_WEIGHTS = _WEIGHTS / np.sum(_WEIGHTS)
+
+
+class Transform(Module):
+    """An increasing function g of targets, z = g(y). All methods take and return arrays."""
+
+    domain: eqx.AbstractClassVar[str]
+    """What targets must be, in words."""
+
+    @abc.abstractmethod
+    def forward(self, y: np.ndarray) -> np.ndarray:
+        """g(y)."""
+
+    @abc.abstractmethod
+    def inverse(self, z: np.ndarray) -> np.ndarray:
+        """g⁻¹(z); an end of the domain where z is beyond the values of g."""
+
+    @abc.abstractmethod
+    def log_slope(self, y: np.ndarray) -> np.ndarray:
+        """Log g′(y)."""
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        """Whether each y is in the domain."""
+        return np.isfinite(y)
+
+    def fitted(self, y: np.ndarray) -> Self:
+        """Copy with what was left to the targets."""
+        return self
+
+    def check(self, y: np.ndarray) -> None:
+        """Refuse targets outside the domain."""
+        bad = np.flatnonzero(~self.contains(y))
+        if len(bad):
+            raise ValueError(
+                f"{type(self).__name__} needs targets that are {self.domain}; {len(bad)} of {len(y)} are not, the first "
+                f"{y[bad[0]]:g} in row {bad[0]}. Choose another target_transform."
+            )
+
+
+class Log(Transform):
+    """g(y) = log(y + offset), for positive targets whose spread grows with their size.
+
+    Parameters
+    ----------
+    offset : float
+        Added first: 1 where targets may be zero.
+
+    Examples
+    --------
+    >>> Log().inverse(Log().forward(np.array([0.5, 20.0])))
+    array([ 0.5, 20. ])
+    """
+
+    offset: float = eqx.field(default=0.0, static=True)
+
+    @property
+    def domain(self):
+        return f"above {-self.offset:g}"
+
+    def forward(self, y):
+        return np.log(y + self.offset)
+
+    def inverse(self, z):
+        return np.exp(z) - self.offset
+
+    def log_slope(self, y):
+        return -np.log(y + self.offset)
+
+    def contains(self, y):
+        return np.isfinite(y) & (y > -self.offset)
+
+
+class Logit(Transform):
+    """g(y) = log((y − lower)/(upper − y)), for targets between two bounds, such as shares.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The bounds, which no target may touch.
+
+    Examples
+    --------
+    >>> Logit(0, 100).inverse(np.array([-50.0, 0.0, 50.0])).round(3)
+    array([  0.,  50., 100.])
+    """
+
+    lower: float = eqx.field(default=0.0, static=True)
+    upper: float = eqx.field(default=1.0, static=True)
+
+    def __check_init__(self):
+        if not self.lower < self.upper:
+            raise ValueError(f"Logit({self.lower:g}, {self.upper:g}): the lower bound must be below the upper.")
+
+    @property
+    def domain(self):
+        return f"between {self.lower:g} and {self.upper:g}"
+
+    def forward(self, y):
+        return special.logit((y - self.lower) / (self.upper - self.lower))
+
+    def inverse(self, z):
+        return self.lower + (self.upper - self.lower) * special.expit(z)
+
+    def log_slope(self, y):
+        return np.log(self.upper - self.lower) - np.log(y - self.lower) - np.log(self.upper - y)
+
+    def contains(self, y):
+        return (y > self.lower) & (y < self.upper)
+
+
+class _Power(Transform):
+    """Base of the transforms with a power that makes the targets most like a normal distribution."""
+
+    power: float | None = eqx.field(default=None, static=True)
+
+    def __check_init__(self):
+        if self.power is not None:
+            check_number(type(self).__name__, "power", self.power)
+
+    def fitted(self, y):
+        """With the power of largest likelihood, if none was given: targets as draws of one normal distribution."""
+        if self.power is not None or np.ptp(y) == 0:
+            return self if self.power is not None else dataclasses.replace(self, power=1.0)
+
+        def lack(power: float) -> float:
+            g = dataclasses.replace(self, power=power)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                value = 0.5 * len(y) * np.log(np.var(g.forward(y))) - np.sum(g.log_slope(y))
+            return float(value) if np.isfinite(value) else np.inf
+
+        found = minimize_scalar(lack, bounds=POWERS, method="bounded")
+        return dataclasses.replace(self, power=round(float(found.x), 3))
+
+
+class BoxCox(_Power):
+    """g(y) = (y^λ − 1)/λ, the logarithm for λ = 0, for positive targets.
+
+    Parameters
+    ----------
+    power : float or None
+        λ. None: the one for which the transformed targets look most like draws of a normal distribution.
+
+    Examples
+    --------
+    >>> y = np.exp(np.random.default_rng(0).normal(size=1000))  # log-normal: λ = 0
+    >>> abs(BoxCox().fitted(y).power) < 0.1
+    True
+    """
+
+    @property
+    def domain(self):
+        return "above 0"
+
+    def forward(self, y):
+        return special.boxcox(y, self.power)
+
+    def inverse(self, z):
+        if self.power:  # beyond the values of g: an end of the domain
+            z = np.maximum(z, -1 / self.power) if self.power > 0 else np.minimum(z, -1 / self.power)
+        with np.errstate(divide="ignore"):
+            return special.inv_boxcox(z, self.power)
+
+    def log_slope(self, y):
+        return (self.power - 1.0) * np.log(y)
+
+    def contains(self, y):
+        return np.isfinite(y) & (y > 0)
+
+
+class YeoJohnson(_Power):
+    """Box-Cox's transform of 1 + y with power λ for y ≥ 0, and of 1 − y with power 2 − λ, mirrored, below.
+
+    Parameters
+    ----------
+    power : float or None
+        λ; 1 changes nothing. None: the one for which the transformed targets look most like draws of a normal
+        distribution.
+
+    Examples
+    --------
+    >>> g = YeoJohnson(0.5)
+    >>> g.inverse(g.forward(np.array([-3.0, 0.0, 3.0]))).round(6)
+    array([-3.,  0.,  3.])
+    """
+
+    @property
+    def domain(self):
+        return "numbers"
+
+    def forward(self, y):
+        return stats.yeojohnson(np.asarray(y, dtype=np.float64), self.power)
+
+    def inverse(self, z):
+        above = BoxCox(self.power).inverse(np.maximum(z, 0.0)) - 1.0
+        below = 1.0 - BoxCox(2.0 - self.power).inverse(np.maximum(-z, 0.0))
+        return np.where(z >= 0, above, below)
+
+    def log_slope(self, y):
+        return (self.power - 1.0) * np.sign(y) * np.log1p(np.abs(y))
+
+
+class TransformedPredictive(Predictive):
+    """Distribution of y where that of z = g(y) is given.
+
+    Quantiles, cdf and density are exact. Mean and standard deviation are integrals, over z if that is normal, else over
+    its quantiles, of which those beyond one in ten thousand on each side are left out: with heavy tails under a
+    logarithm the mean does not exist.
+
+    Examples
+    --------
+    >>> sales = TransformedPredictive(GaussianPredictive([0.0], [1.0]), Log())  # log-normal
+    >>> sales.mean.round(4), sales.quantile(0.5), sales.log_density(1.0).round(4)
+    (array([1.6487]), array([1.]), array([-0.9189]))
+    """
+
+    def __init__(self, base: Predictive, transform: Transform):
+        self.base, self.transform = base, transform
+        if isinstance(base, GaussianPredictive):
+            z, weights = base.mean[:, None] + base.std[:, None] * _NODES, _WEIGHTS
+        else:
+            nodes, weights = np.polynomial.legendre.leggauss(200)
+            z, weights = base.quantile(np.clip(0.5 * (nodes + 1), 1e-4, 1 - 1e-4)), 0.5 * weights
+        y = transform.inverse(z)
+        self.mean = y @ weights
+        self.std = np.sqrt(((y - self.mean[:, None]) ** 2) @ weights)
+
+    def cdf(self, y):
+        y = self._targets(y)
+        inside = self.transform.contains(y)
+        below = ~inside & (y <= self.transform.inverse(np.zeros(1))[0])  # else above the domain
+        return np.where(inside, self.base.cdf(self._z(y, inside)), np.where(below, 0.0, 1.0))
+
+    def log_density(self, y):
+        y = self._targets(y)
+        inside = self.transform.contains(y)
+        slope = self.transform.log_slope(np.where(inside, y, self._inner()))
+        return np.where(inside, self.base.log_density(self._z(y, inside)) + slope, -np.inf)
+
+    def quantile(self, q):
+        return self.transform.inverse(self.base.quantile(q))
+
+    def sample(self, n_samples=1, random_state=None):
+        return self.transform.inverse(self.base.sample(n_samples, random_state))
+
+    def _inner(self) -> float:
+        """A value in the domain."""
+        return float(self.transform.inverse(np.zeros(1))[0])
+
+    def _z(self, y: np.ndarray, inside: Any) -> np.ndarray:
+        return self.transform.forward(np.where(inside, y, self._inner()))
+
+
+TRANSFORMS: dict[str, type[Transform]] = {cls.__name__: cls for cls in (Log, Logit, BoxCox, YeoJohnson)}

@@ -1,11 +1,12 @@
 """Transformed targets: the model describes z = g(y), and what it predicts is brought back to y.
 
-A transform g is increasing, so quantiles of y are g⁻¹ of those of z, exactly, and the density of y has the factor g′(y).
+A transform g is increasing: quantiles of y are g⁻¹ of those of z, exactly, and the density of y has the factor g′(y).
 A new transform is a class with ``forward``, ``inverse`` and ``log_slope``, and a line in :data:`TRANSFORMS`.
 """
 
 import abc
 import dataclasses
+import functools
 from typing import Any, Self
 
 import equinox as eqx
@@ -14,20 +15,20 @@ from scipy import special, stats
 from scipy.optimize import minimize_scalar
 
 from errorband.parameters import Module
-from errorband.parameters.checks import check_number
 from errorband.predictive import GaussianPredictive, Predictive
 
 POWERS = (-5.0, 5.0)  # among which that of a Box-Cox or Yeo-Johnson transform is looked for
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(101)
-_WEIGHTS = _WEIGHTS / np.sum(_WEIGHTS)
+TAIL = 1e-6  # probability on each side that integrals leave out: y may be infinite there
 
 
 class Transform(Module):
     """An increasing function g of targets, z = g(y). All methods take and return arrays."""
 
-    domain: eqx.AbstractClassVar[str]
-    """What targets must be, in words."""
+    @property
+    @abc.abstractmethod
+    def domain(self) -> str:
+        """What targets must be, in words."""
 
     @abc.abstractmethod
     def forward(self, y: np.ndarray) -> np.ndarray:
@@ -45,6 +46,14 @@ class Transform(Module):
         """Whether each y is in the domain."""
         return np.isfinite(y)
 
+    def moments(self, base: Predictive) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and standard deviation of y, given the distribution of z, by a rule over its quantiles."""
+        nodes, weights = _rule()
+        y = self.inverse(base.quantile(nodes))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = y @ weights
+            return mean, np.sqrt(((y - mean[:, None]) ** 2) @ weights)
+
     def fitted(self, y: np.ndarray) -> Self:
         """Copy with what was left to the targets."""
         return self
@@ -54,9 +63,18 @@ class Transform(Module):
         bad = np.flatnonzero(~self.contains(y))
         if len(bad):
             raise ValueError(
-                f"{type(self).__name__} needs targets that are {self.domain}; {len(bad)} of {len(y)} are not, the first "
-                f"{y[bad[0]]:g} in row {bad[0]}. Choose another target_transform."
+                f"{type(self).__name__} needs targets that are {self.domain}; {len(bad)} of {len(y)} are not, the "
+                f"first {y[bad[0]]:g} in row {bad[0]}. Choose another target_transform."
             )
+
+
+@functools.cache
+def _rule() -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and weights of Gauss's rule, in the scale where a normal distribution is smooth."""
+    end = special.ndtri(1.0 - TAIL)
+    x, weights = np.polynomial.legendre.leggauss(80)
+    weights = weights * np.exp(-0.5 * (end * x) ** 2)
+    return special.ndtr(end * x), weights / np.sum(weights)
 
 
 class Log(Transform):
@@ -83,13 +101,22 @@ class Log(Transform):
         return np.log(y + self.offset)
 
     def inverse(self, z):
-        return np.exp(z) - self.offset
+        with np.errstate(over="ignore"):
+            return np.exp(z) - self.offset
 
     def log_slope(self, y):
         return -np.log(y + self.offset)
 
     def contains(self, y):
         return np.isfinite(y) & (y > -self.offset)
+
+    def moments(self, base):
+        """Of the log-normal distribution, in closed form."""
+        if not isinstance(base, GaussianPredictive):
+            return super().moments(base)
+        with np.errstate(over="ignore"):
+            mean = np.exp(base.mean + 0.5 * base.variance)
+            return mean - self.offset, mean * np.sqrt(np.expm1(base.variance))
 
 
 class Logit(Transform):
@@ -136,8 +163,8 @@ class _Power(Transform):
     power: float | None = eqx.field(default=None, static=True)
 
     def __check_init__(self):
-        if self.power is not None:
-            check_number(type(self).__name__, "power", self.power)
+        if self.power is not None and not (isinstance(self.power, int | float) and np.isfinite(self.power)):
+            raise ValueError(f"{type(self).__name__}(power={self.power!r}): give a number, or None to find it.")
 
     def fitted(self, y):
         """With the power of largest likelihood, if none was given: targets as draws of one normal distribution."""
@@ -145,7 +172,7 @@ class _Power(Transform):
             return self if self.power is not None else dataclasses.replace(self, power=1.0)
 
         def lack(power: float) -> float:
-            g = dataclasses.replace(self, power=power)
+            g = dataclasses.replace(self, power=float(power))
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 value = 0.5 * len(y) * np.log(np.var(g.forward(y))) - np.sum(g.log_slope(y))
             return float(value) if np.isfinite(value) else np.inf
@@ -179,7 +206,7 @@ class BoxCox(_Power):
     def inverse(self, z):
         if self.power:  # beyond the values of g: an end of the domain
             z = np.maximum(z, -1 / self.power) if self.power > 0 else np.minimum(z, -1 / self.power)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return special.inv_boxcox(z, self.power)
 
     def log_slope(self, y):
@@ -224,9 +251,8 @@ class YeoJohnson(_Power):
 class TransformedPredictive(Predictive):
     """Distribution of y where that of z = g(y) is given.
 
-    Quantiles, cdf and density are exact. Mean and standard deviation are integrals, over z if that is normal, else over
-    its quantiles, of which those beyond one in ten thousand on each side are left out: with heavy tails under a
-    logarithm the mean does not exist.
+    Quantiles, cdf and density are exact. Mean and standard deviation are integrals over the quantiles of z, of which
+    those beyond one in a million on each side are left out: there y may be infinite, as with a negative power.
 
     Examples
     --------
@@ -237,14 +263,7 @@ class TransformedPredictive(Predictive):
 
     def __init__(self, base: Predictive, transform: Transform):
         self.base, self.transform = base, transform
-        if isinstance(base, GaussianPredictive):
-            z, weights = base.mean[:, None] + base.std[:, None] * _NODES, _WEIGHTS
-        else:
-            nodes, weights = np.polynomial.legendre.leggauss(200)
-            z, weights = base.quantile(np.clip(0.5 * (nodes + 1), 1e-4, 1 - 1e-4)), 0.5 * weights
-        y = transform.inverse(z)
-        self.mean = y @ weights
-        self.std = np.sqrt(((y - self.mean[:, None]) ** 2) @ weights)
+        self.mean, self.std = transform.moments(base)
 
     def cdf(self, y):
         y = self._targets(y)

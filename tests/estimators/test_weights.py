@@ -123,9 +123,7 @@ def test_an_exposure_is_an_offset_of_the_log_rate():
 
 
 def test_predictions_are_proportional_to_the_exposure(tmp_path):
-    model = GPRegressor(KERNEL + Linear(), likelihood=NegativeBinomial(0.1), exposure=1, random_state=0).fit(
-        table, cases
-    )
+    model = GPRegressor(KERNEL + Linear(), likelihood=NegativeBinomial(0.1), exposure=1).fit(table, cases)
     assert model.kernel_.left.active_dims == model.kernel_.right.active_dims == (0, 2)
     more = table.assign(people=2 * exposure)
     assert_allclose(model.predict(more), 2 * model.predict(table), rtol=1e-6)

@@ -57,7 +57,7 @@ def test_a_weight_of_two_is_the_row_twice(options, target):
         free.objective(X, target, sample_weight=times),
         free.objective(X[twice], target[twice]),
     )
-    theta = once.initial + 0.1
+    theta = once.theta0 + 0.1
     at, other = once.evaluate(theta), again.evaluate(theta)
     assert_allclose(at.gradient, other.gradient, rtol=1e-5, atol=1e-6)
 
@@ -66,7 +66,7 @@ def test_derivatives_in_blocks_by_differences():
     """PITC has no such identity: what repeated rows leave out is independent for each."""
     model = GPRegressor(**settings(PITC(inducing_inputs=INDUCING, block_size=8)), likelihood=Gaussian(0.1))
     objective = model.objective(X, y, sample_weight=np.maximum(times, 0.5))
-    theta, steps = objective.initial, 1e-5 * np.eye(len(objective.initial))
+    theta, steps = objective.theta0, 1e-5 * np.eye(len(objective.theta0))
     numeric = [(objective.evaluate(theta + s).value - objective.evaluate(theta - s).value) / 2e-5 for s in steps]
     assert_allclose(objective.evaluate(theta).gradient, numeric, rtol=1e-4, atol=1e-5)
 

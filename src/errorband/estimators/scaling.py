@@ -68,7 +68,7 @@ class Scaling:
         """For counts y over the exposure in a column of X; zero comes to stand for the average rate if normalised."""
         if column is None:
             return self
-        total = float(np.sum(y)) / float(np.sum(X[:, column]))
+        total = float(np.sum(y)) / float(np.sum(_positive(X[:, column])))
         return dataclasses.replace(self, exposure=column, log_rate=np.log(total) if normalize and total > 0 else 0.0)
 
     def offset(self, scaled: Any) -> np.ndarray | None:
@@ -76,9 +76,7 @@ class Scaling:
         if self.exposure is None:
             return None
         given = np.asarray(scaled[:, self.exposure]) * self.x_scale[self.exposure] + self.x_shift[self.exposure]
-        if not np.all(given > 0):
-            raise ValueError(f"Exposures must be above zero; the smallest is {np.min(given):g}. Leave such rows out.")
-        return np.log(given) + self.log_rate
+        return np.log(_positive(given)) + self.log_rate
 
     def targets(self, y: np.ndarray) -> np.ndarray:
         """Targets as the model sees them."""
@@ -96,6 +94,12 @@ class Scaling:
             return 0.0
         slopes = self.transform.log_slope(self.original(scaled))
         return float(np.sum(slopes if weights is None else weights * slopes))
+
+
+def _positive(exposure: np.ndarray) -> np.ndarray:
+    if not np.all(exposure > 0):
+        raise ValueError(f"Exposures must be above zero; the smallest is {np.min(exposure):g}. Leave such rows out.")
+    return exposure
 
 
 @dataclasses.dataclass(frozen=True)

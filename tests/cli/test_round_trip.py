@@ -12,7 +12,7 @@ import errorband
 from errorband import LBFGS, GPRegressor
 from errorband.approximations import APPROXIMATIONS
 from errorband.cli import fitting
-from errorband.cli.cross_validation import catalogue, class_catalogue
+from errorband.cli.candidates import baselines
 from errorband.cli.models import model_named
 from errorband.cli.settings import Settings
 from errorband.reporting.classification.baselines import CLASS_BASELINES
@@ -143,7 +143,7 @@ def test_compare(run, fitted):
     assert result.exit_code == 0, result.stderr
     rows = [line.split("│") for line in result.stdout.splitlines() if line.startswith("│")]
     assert {row[1].strip() for row in rows} == {
-        "GP, se", "GP, matern32", "GP, matern52", "GP, se+linear",
+        "GP, se", "GP, matern32", "GP, matern52", "GP, se+linear", "GP, se, poisson", "GP, se, negative-binomial",
         "linear regression", "training mean",
     }  # fmt: skip
     nlpd = [float(row[2].replace("−", "-")) for row in rows]
@@ -153,7 +153,7 @@ def test_compare(run, fitted):
 def test_baselines_of_compare_are_those_of_reports():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
-    methods = catalogue()
+    methods = {m.name: m.predict for m in baselines()}
     for name in BASELINES:
         found = methods[name.lower()](X[:30], y[:30], X[30:])
         of_report = BASELINES[name][1](X[:30], y[:30], X[30:])
@@ -161,7 +161,7 @@ def test_baselines_of_compare_are_those_of_reports():
         np.testing.assert_array_equal(found.std, of_report.std)
     with pytest.raises(ValueError, match="so few or so many rows"):
         methods["gradient boosting"](X[:10], y[:10], X[10:])
-    codes, methods = (y > 0).astype(int), class_catalogue(2)
+    codes, methods = (y > 0).astype(int), {m.name: m.predict for m in baselines(2)}
     for name in CLASS_BASELINES:
         found = methods[name.lower()](X[:30], codes[:30], X[30:])
         np.testing.assert_array_equal(found, CLASS_BASELINES[name][1](X[:30], codes[:30], X[30:], 2))

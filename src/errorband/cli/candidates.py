@@ -17,6 +17,7 @@ from errorband.training import LBFGS
 
 KERNELS, CLASS_KERNELS = ("se", "matern32", "matern52", "se+linear"), ("se", "matern52", "se+linear")
 NOISES, COUNT_NOISES = ("student-t",), ("poisson", "negative-binomial")
+SMALL = 30  # on average: counts beyond look normal
 ONE_FOR_EACH = "one-vs-rest"
 
 
@@ -72,14 +73,18 @@ def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Se
     elif classes:
         noises = []
     else:
-        counts = np.all((y >= 0) & (y == np.round(y))) and len(np.unique(y)) > 2
-        noises = [*(COUNT_NOISES if counts else NOISES)]
+        noises = list(COUNT_NOISES if _are_counts(y) else NOISES)
     found = [dataclasses.replace(base, kernel=kernel) for kernel in kernels]
-    found += [dataclasses.replace(found[0], likelihood=noise) for noise in noises]
+    found += [dataclasses.replace(found[0], likelihood=noise) for noise in noises if noise != "gaussian"]
     found += [dataclasses.replace(found[0], model=model) for model in listed(choices.models or "")]
     if classes and len(encoder.labels) > 2:
         found.append(dataclasses.replace(found[0], multi_class=ONE_FOR_EACH))
     return list(dict.fromkeys(found))
+
+
+def _are_counts(y: np.ndarray) -> bool:
+    """Whether targets are whole numbers, so small that a normal distribution is a poor description of them."""
+    return bool(np.all((y >= 0) & (y == np.round(y))) and len(np.unique(y)) > 2 and np.mean(y) <= SMALL)
 
 
 def check_choices(choices: Choices) -> None:

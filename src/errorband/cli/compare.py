@@ -12,7 +12,7 @@ EXAMPLES = """Examples:
 
 errorband compare houses.csv --target price
 
-errorband compare houses.csv --target price --kernels se,matern52+linear --likelihoods student-t --models fitc(50),vfe(50)
+errorband compare houses.csv --target price --kernels matern52,matern52+linear --models "fitc(50),vfe(50)"
 
 errorband compare houses.csv --target price --folds 10 --time-budget 300 --missing drop --output scores.csv
 
@@ -159,16 +159,15 @@ def _conclude(screen: Any, results: list[Any], classes: bool, data: str, target:
     if even:
         are = "is" if len(even) == 1 else "are"
         screen.say(
-            f"{best.method.name} has the smallest {loss}, but {listing(even)} {are} within two standard errors of it: the "
-            "difference could be chance."
+            f"{best.method.name} has the smallest {loss}, but {listing(even)} {are} within two standard errors of it: "
+            "the difference could be chance."
         )
     else:
         screen.say(f"{best.method.name} has the smallest {loss}: its {what} describe rows it has not seen best.")
     model = next((r.method for r in results if r.within_chance and r.method.options is not None), None)
     if model is not None and data != o.STANDARD:
-        screen.say(
-            f"To fit it: errorband fit {shlex.quote(data)} --target {shlex.quote(target)} {model.options}".rstrip()
-        )
+        table = f"{shlex.quote(data)} --target {shlex.quote(target)}"
+        screen.say(f"To fit {model.name}: errorband fit {table} {model.options}".rstrip())
 
 
 def _frame(results: list[Any]) -> Any:

@@ -31,10 +31,8 @@ def method(name, shift=0.0, std=1.0, calls=None, stop=None):
 
 
 def test_differences_have_paired_standard_errors():
-    wobble = Method(
-        "near", lambda X, y, X_new: GaussianPredictive(np.sin(50 * X_new[:, 0]) / 20 + X_new[:, 0], np.ones(10))
-    )
-    found = cross_validate([method("far", 3.0), wobble, method("best")], X, y, splits(y, 4, 0, False)).rows
+    near = Method("near", lambda X, y, new: GaussianPredictive(new[:, 0] + np.sin(50 * new[:, 0]) / 20, np.ones(10)))
+    found = cross_validate([method("far", 3.0), near, method("best")], X, y, splits(y, 4, 0, False)).rows
     assert [r.within_chance for r in found] == [True, True, False]
     losses = {r.method.name: r.scores.losses for r in found}
     difference = losses["far"] - losses[found[0].method.name]

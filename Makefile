@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test fuzz lint bench docs clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,9 @@ demo: $(STAMP)  ## fit the demonstration data, print held-out figures, write a p
 test: $(STAMP)  ## the test suite without what is marked slow; machine code is not optimised, most of the time is compilation
 	XLA_FLAGS=--xla_backend_optimization_level=0 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n 2 --dist worksteal
+
+fuzz: $(STAMP)  ## random draws of models, data and arguments, added to those of earlier runs: docs/fuzz.md
+	$(BIN)/python tests/fuzz/run.py --draws 100000
 
 lint: $(STAMP)  ## style, types and the layer rule
 	$(BIN)/ruff check .

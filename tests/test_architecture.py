@@ -29,6 +29,19 @@ def asked_for(tree):
                     yield node.lineno, getattr(name, "id", getattr(name, "attr", ""))
 
 
+def test_nothing_private_of_other_packages_is_used():
+    """What a release of theirs may change without a word: names and modules that begin with an underscore."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith("errorband")
+        for name in [*node.module.split("."), *(alias.name for alias in node.names)]
+        if name.startswith("_") and not name.startswith("__")
+    ]
+    assert found == []
+
+
 def test_no_isinstance_on_a_concrete_part_outside_its_package():
     found = []
     for path in SOURCE.rglob("*.py"):

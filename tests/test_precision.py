@@ -226,3 +226,22 @@ def test_jax_starts_with_enough_threads():
     environment = {k: v for k, v in os.environ.items() if k != "NPROC"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=120)
     assert done.stdout.split() == ["True", "False"], done.stderr
+
+
+# ------------------------------------------------------------------------------------------------ many programs
+def test_programs_are_forgotten_when_there_are_very_many(monkeypatch):
+    """A process that fits tables of many sizes for weeks does not collect compiled code without end."""
+    forgotten = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(precision._programs))
+    monkeypatch.setattr(precision, "PROGRAMS", 5)
+    monkeypatch.setattr(precision, "_programs", 0)
+    for _ in range(12):
+        with double_precision():
+            _compile_something_new()
+    assert forgotten == [6, 6]
+
+
+def test_programs_of_the_user_are_not_counted(monkeypatch):
+    monkeypatch.setattr(precision, "_programs", 0)
+    _compile_something_new()
+    assert precision._programs == 0

@@ -20,6 +20,11 @@ from errorband import interrupts
 # Threads that JAX is given at least: more than there are factorisations that a program can do at the same time.
 POOL = 16
 
+# Programs that JAX has compiled for us are forgotten when there are more: each takes memory and several pieces of the
+# address space, of which Linux allows a process 65,530, and a process that fits tables of many sizes for weeks would
+# collect them without end. Those still needed come back from the disk.
+PROGRAMS = 1000
+
 
 @contextlib.contextmanager
 def double_precision() -> Iterator[None]:
@@ -35,12 +40,13 @@ def double_precision() -> Iterator[None]:
 
 @functools.cache
 def start_backend() -> None:
-    """Let JAX start with enough threads, if it has not started yet.
+    """Let JAX start with enough threads, if it has not started yet, and count the programs it compiles.
 
     JAX's factorisations and triangular solves hand parts of their work to the pool of threads that they themselves run
     on, and wait. When all threads wait, the program never ends: seen with jaxlib 0.10.2 on two cores, where the pool
     has two threads, for several large matrices or many small ones at once. The pool takes its size from NPROC, once.
     """
+    jax.monitoring.register_event_duration_secs_listener(_count_programs)
     if "NPROC" in os.environ or (os.cpu_count() or 1) >= POOL:
         return
     os.environ["NPROC"] = str(POOL)
@@ -62,6 +68,7 @@ def cache_directory() -> Path | None:
 _cache_lock = threading.Lock()
 _cache_blocks = 0  # how many blocks are open, in all threads
 _cache_before: dict[str, Any] = {}  # the user's settings, while one is
+_programs = 0  # compiled or read in such blocks since they were last forgotten
 
 
 @contextlib.contextmanager
@@ -70,7 +77,7 @@ def _compile_cache() -> Iterator[None]:
 
     The settings belong to the whole process: the first block to open makes them, the last to close puts them back.
     """
-    global _cache_blocks, _cache_before
+    global _cache_blocks, _cache_before, _programs
     with _cache_lock:
         if _cache_blocks == 0:
             ours = _cache_settings()
@@ -84,6 +91,16 @@ def _compile_cache() -> Iterator[None]:
             _cache_blocks -= 1
             if _cache_blocks == 0:
                 _configure_cache(_cache_before)
+                if _programs > PROGRAMS:
+                    jax.clear_caches()
+                    _programs = 0
+
+
+def _count_programs(event: str, duration: float, **_: Any) -> None:
+    """Called by JAX after each compilation."""
+    global _programs
+    if _cache_blocks > 0 and event.endswith("backend_compile_duration"):
+        _programs += 1
 
 
 def _cache_settings() -> dict[str, Any]:

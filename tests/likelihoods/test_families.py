@@ -383,3 +383,12 @@ class _nothing:
 
     def __exit__(self, *_):
         pass
+
+
+def test_the_cdf_of_shares_at_the_ends_of_their_range():
+    """Where nothing is known of the latent value the outer quantiles are 0 and 1 to rounding."""
+    predictive = Beta(395.5).predictive(np.zeros((2, 1)), np.array([4.8e4, 0.01])[:, None, None])
+    for y in (predictive.quantile(0.025), predictive.quantile(0.975), [0.0, 0.0], [5e-309, 0.5], [1.0, 1.0]):
+        found = predictive.cdf(y)
+        assert np.all((found >= 0.0) & (found <= 1.0))
+    assert_allclose(predictive.cdf([1.0, 1.0]), 1.0)

@@ -267,14 +267,15 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         found, codes = np.unique(y, return_inverse=True)
         if classes is not None:
             strange = ", ".join(map(repr, found[~np.isin(found, classes)].tolist()[:3]))
-            if strange or len(found) == 0:
-                told = f"labels the model was not fitted to: {strange}" if strange else "no row of positive weight"
-                raise ValueError(f"y has {told}. Pass labels among classes_.")
+            if strange:
+                raise ValueError(f"y has labels the model was not fitted to: {strange}. Pass labels among classes_.")
             codes = np.searchsorted(classes, found)[codes]
         self.classes_ = found if classes is None else classes
         if len(self.classes_) < 2:
-            found = f"one class ({self.classes_.tolist()[0]!r})" if len(self.classes_) else "no row of positive weight"
-            raise ValueError(f"A classifier needs two classes or more; y has {found}. Add rows of another class.")
+            only = self.classes_.tolist()[0]
+            raise ValueError(
+                f"A classifier needs two classes or more; y has one class ({only!r}). Add rows of another class."
+            )
         share = np.bincount(codes, weights, minlength=len(self.classes_))
         self.class_prior_ = share / share.sum()
         return X, codes, weights

@@ -1,5 +1,6 @@
 """Checks of the data beyond scikit-learn's, with messages that say what to do."""
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,8 @@ def check_weights(values: Any, n: int) -> np.ndarray:
             f"sample_weight must be finite and not negative; {len(bad)} of {n} are not, the first "
             f"{weights[bad[0]]:g} in row {bad[0]}. Give 0 to leave a row out."
         )
+    if not np.any(weights > 0):
+        raise ValueError("sample_weight is zero for every row, so no row is left; give some rows positive weight.")
     return weights
 
 
@@ -79,6 +82,9 @@ def check_columns_are_numeric(X: Any) -> None:
     columns = getattr(X, "columns", None)
     if columns is None or not hasattr(X, "dtypes"):
         return
+    counts = collections.Counter(map(str, columns))
+    if repeated := [name for name, number in counts.items() if number > 1]:
+        raise ValueError(f"X has columns of the same name: {', '.join(map(repr, repeated))}. Rename them.")
     text = [str(name) for name, dtype in zip(columns, X.dtypes, strict=True) if _is_text(dtype)]
     if text:
         raise ValueError(

@@ -36,12 +36,14 @@ class ConditionalPredictive(QuantilesFromCdf):
         inside = (y >= lowest) & (y < highest)
         safe = np.where(inside, y, self._start()[0])
         m, s = self.latent_mean[:, None], self.latent_std[:, None]
+        low, high = m - REACH * s, m + REACH * s
         centres, widths = m, s
         if (feature := self.likelihood.feature_array(safe)) is not None:
             centre, width = (np.broadcast_to(a, y.shape)[:, None] for a in feature)
-            centres = np.concatenate([m, centre], axis=1)
-            widths = np.concatenate([s, np.minimum(width, s)], axis=1)
-        f, w = panel_rule(centres, widths, m[:, 0] - REACH * s[:, 0], m[:, 0] + REACH * s[:, 0], panels=12, xp=np)
+            # A target at the end of its range changes the conditional infinitely far away: nothing to resolve.
+            centres = np.concatenate([m, np.clip(centre, low, high)], axis=1)
+            widths = np.concatenate([s, np.where(np.isfinite(centre), np.minimum(width, s), s)], axis=1)
+        f, w = panel_rule(centres, widths, low[:, 0], high[:, 0], panels=12, xp=np)
         density = np.exp(-0.5 * ((f - m) / s) ** 2) / (s * np.sqrt(2 * np.pi))
         found = np.sum(w * density * self.likelihood.conditional_cdf(safe[:, None], f), axis=1)
         return np.where(inside, np.clip(found, 0.0, 1.0), (y >= highest).astype(float))

@@ -1,0 +1,193 @@
+"""Draws of models: likelihood × approximation × rule × kernel, at drawn hyperparameters, on odd data.
+
+Draws of a block share their classes, number of columns and padded rows, so that compiled programs are shared.
+"""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+
+import dense_reference as dense
+from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband.approximations import APPROXIMATIONS
+from errorband.inference import INFERENCES
+from errorband.likelihoods import ClassLikelihood
+from errorband.parameters import pack, unpack
+from errorband.precision import double_precision
+from fuzz.outcome import Wrong
+from kernels.test_contract import EXAMPLES as KERNEL_EXAMPLES
+from kernels.test_contract import Example
+from likelihoods.test_contract import EXAMPLES as LIKELIHOOD_EXAMPLES
+
+ROWS = 16  # the least that is compiled for
+SMALL = {"n_inducing": 4, "n_rows": 5, "n_blocks": 2, "block_size": 4}
+
+# A kernel of each draw in three; the common one in the others, for which programs are shared with other blocks.
+USUAL = [Example(kernel, D) for kernel, D in KERNEL_EXAMPLES["SquaredExponential"] if D == 1]
+OTHERS = [Example(kernel, D) for examples in KERNEL_EXAMPLES.values() for kernel, D in examples]
+LIKELIHOODS = [example for examples in LIKELIHOOD_EXAMPLES.values() for example in examples]
+
+
+def approximation_of(name: str) -> Any:
+    """A small approximation of this name."""
+    cls = APPROXIMATIONS[name]
+    fields = {f.name for f in dataclasses.fields(cls)}
+    return cls(**{key: value for key, value in SMALL.items() if key in fields})  # pyright: ignore[reportCallIssue]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What the draws of a block have in common."""
+
+    likelihood: Any
+    kernel: Example
+    approximation: str
+    rule: str
+    search: bool
+
+    @classmethod
+    def drawn(cls, rng: np.random.Generator, search: bool) -> "Setting":
+        """A combination; many are refused, in a sentence."""
+        kernels = OTHERS if rng.random() < 1 / 3 else USUAL
+        names = [name for name in APPROXIMATIONS if name != "WeightSpace"]
+        return cls(
+            LIKELIHOODS[rng.integers(len(LIKELIHOODS))],
+            kernels[rng.integers(len(kernels))],
+            str(rng.choice(["Exact", *names])),
+            str(rng.choice(["auto", "auto", *map(str.lower, INFERENCES)])),
+            search,
+        )
+
+
+def redrawn(module: Any, rng: np.random.Generator, spread: float) -> Any:
+    """The module with its hyperparameters moved, each by about so much on the scale that a search sees."""
+    with double_precision():
+        theta = pack(module)
+        moved = unpack(module, theta + spread * rng.normal(size=theta.shape))
+    leaves = {f.name: getattr(moved, f.name) for f in dataclasses.fields(moved)}
+    return dataclasses.replace(module, **{k: _plain(v) for k, v in leaves.items()})
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value) if hasattr(value, "aval") else value
+
+
+INPUTS = ("usual", "usual", "usual", "duplicates", "constant", "far apart", "tiny", "huge", "grid", "single", "offset")
+TARGETS = ("usual", "usual", "usual", "constant", "outlier", "large", "small", "offset")
+
+
+def odd_inputs(rng: np.random.Generator, D: int) -> tuple[str, np.ndarray]:
+    """Rows of a kind, and its name."""
+    kind = str(rng.choice(INPUTS))
+    n = 1 if kind == "single" else int(rng.integers(2, ROWS + 1))
+    X = rng.normal(size=(n, D))
+    if kind == "duplicates":
+        X = X[rng.integers(0, max(1, n // 3), n)]
+    elif kind == "constant":
+        X[:, rng.integers(D)] = 2.5
+    elif kind == "far apart":
+        X += 1e3 * np.arange(n)[:, None]
+    elif kind == "grid":
+        X = np.round(X)
+    return kind, X * {"tiny": 1e-30, "huge": 1e30}.get(kind, 1.0) + (1e6 if kind == "offset" else 0.0)
+
+
+def odd_targets(rng: np.random.Generator, example: Any, n: int) -> np.ndarray:
+    """Targets that the likelihood can have produced, of a kind; those of additive noise in odd units too."""
+    y = np.asarray(example.y, dtype=float)[rng.integers(0, len(example.y), n)]
+    if not example.likelihood.location_scale:
+        return y
+    y, kind = y + rng.normal(size=n), str(rng.choice(TARGETS))
+    if kind == "constant":
+        return np.full(n, y[0])
+    if kind == "outlier":
+        y[rng.integers(n)] += 1e4
+    return y * {"large": 1e20, "small": 1e-20}.get(kind, 1.0) + (1e6 if kind == "offset" else 0.0)
+
+
+def draw(setting: Setting, rng: np.random.Generator) -> str:
+    """Fit, predict and check; returns how it went. Raises what the library raises, or Wrong."""
+    kind, X = odd_inputs(rng, setting.kernel.n_features)
+    X = setting.kernel.inputs(X)
+    y = odd_targets(rng, setting.likelihood, len(X))
+    spread = float(rng.choice([0.3, 1.0, 3.0, 8.0]))
+    likelihood = redrawn(setting.likelihood.likelihood, rng, spread)
+    cls: Any = GPClassifier if isinstance(likelihood, ClassLikelihood) else GPRegressor
+    model = cls(
+        redrawn(setting.kernel.kernel, rng, spread),
+        likelihood=likelihood,
+        approximation=approximation_of(setting.approximation),
+        inference=setting.rule,
+        normalize=bool(rng.random() < 0.5),
+        optimizer=LBFGS(max_iter=3) if setting.search else None,
+        random_state=0,
+    )
+    kept = X.copy(), y.copy()
+    model.fit(X, y)
+    if not (np.array_equal(kept[0], X) and np.array_equal(kept[1], y)):
+        raise Wrong("the data were changed")
+    new = np.concatenate([X, X[:1] + 0.5])[-ROWS:] if not kind.startswith("grid") else X
+    new = setting.kernel.inputs(new)
+    check_numbers("log evidence", model.log_evidence_)
+    if isinstance(model, GPClassifier):
+        check_probabilities(model.predict_proba(new))
+    else:
+        check_predictive(model.predictive(new))
+        check_reference(setting, model, X, y, new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_numbers("leave-one-out", model.loo().log_density, below=np.inf)
+    return "fitted"
+
+
+def check_numbers(name: str, values: Any, below: float = np.inf) -> None:
+    """Numbers, none of them NaN or +∞."""
+    values = np.asarray(values)
+    if np.any(np.isnan(values)) or np.any(values == np.inf):
+        raise Wrong(f"{name} is {values}")
+
+
+def check_probabilities(p: np.ndarray) -> None:
+    """Between zero and one, with sum one."""
+    if not (np.all(np.isfinite(p)) and np.all(p >= 0) and np.allclose(p.sum(axis=1), 1.0, atol=1e-8)):
+        raise Wrong(f"probabilities are {p}")
+
+
+def check_predictive(predictive: Any) -> None:
+    """Finite moments, quantiles in order, a cdf that rises from 0 to 1."""
+    for name in ("mean", "variance"):
+        values = getattr(predictive, name)
+        if np.any(np.isnan(values)):
+            raise Wrong(f"{name} is {values}")
+    if np.any(predictive.variance < 0):
+        raise Wrong(f"variance is {predictive.variance}")
+    low, middle, high = predictive.quantile([0.025, 0.5, 0.975]).T
+    if not (np.all(low <= middle) and np.all(middle <= high)):
+        raise Wrong(f"quantiles are {low}, {middle}, {high}")
+    below, above = predictive.cdf(low), predictive.cdf(high)
+    if not (np.all(below >= 0) and np.all(below <= above + 1e-9) and np.all(above <= 1 + 1e-9)):
+        raise Wrong(f"the cdf at the ends is {below}, {above}")
+
+
+def check_reference(setting: Setting, model: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray) -> None:
+    """Gaussian noise without approximation is the dense formula, where that is well conditioned."""
+    if setting.approximation != "Exact" or not model.likelihood_.conjugate or model.jitter_ > 0:
+        return
+    s = model.scaling_
+    A, B, t = s.inputs(X), s.inputs(new), s.targets(y)
+    K, cross, prior = model.kernel_(A), model.kernel_(A, B), model.kernel_(B)
+    noise = np.full(len(y), float(model.likelihood_.noise_variance))
+    if not np.linalg.cond(K + np.diag(noise)) < 1e8:
+        return
+    mean, cov = dense.predict(K, cross, prior, noise, t)
+    found, spread = model.predict(new, return_std=True, latent=True)
+    size = np.max(np.abs(t)) + np.sqrt(np.max(np.diag(prior)))
+    if not np.allclose((found - s.y_shift) / s.y_scale, mean, rtol=1e-5, atol=1e-5 * size):
+        raise Wrong(f"means are {found}, the dense formula says {mean}")
+    if not np.allclose((spread / s.y_scale) ** 2, np.diag(cov), rtol=1e-4, atol=1e-6 * np.max(np.diag(prior))):
+        raise Wrong(f"variances are {spread**2}, the dense formula says {np.diag(cov)}")
+    evidence = dense.evidence(K, noise, t) - len(y) * np.log(s.y_scale)
+    if not np.isclose(model.log_evidence_, evidence, rtol=1e-6, atol=1e-5):
+        raise Wrong(f"the log evidence is {model.log_evidence_}, the dense formula says {evidence}")

@@ -59,7 +59,7 @@ def test_relevance_works_for_composite_kernels(kernel):
 def test_partial_dependence_is_the_average_prediction(additive):
     model, X, _ = additive
     effect = effects.partial_dependence(model, X, "b", n_rows=1000)
-    assert (effect.name, effect.feature, effect.discrete, effect.n_rows) == ("b", 1, False, 90)
+    assert (effect.input.name, effect.input.columns, effect.discrete, effect.n_rows) == ("b", (1,), False, 90)
     for value, mean in zip(effect.grid[::8], effect.curve.mean[::8], strict=True):
         assert mean == pytest.approx(model.predict(X.assign(b=value)).mean(), abs=1e-8)
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from errorband import missing
+from errorband.missing import Donors
 from errorband.persistence import ModelFileError, load_with_table, save
 from errorband.tables import Encoded, TableEncoder, TableError
 
@@ -25,6 +27,8 @@ class TableModel:
         Fitted to a DataFrame with the encoder's feature names.
     facts : dict
         What is known about the fit, as JSON: rows, held-out metrics, how the search went.
+    donors : Donors, optional
+        Training rows from which missing cells are drawn; only if the encoder accepts missing cells.
 
     Examples
     --------
@@ -40,6 +44,7 @@ class TableModel:
     encoder: TableEncoder
     estimator: Any
     facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+    donors: Donors | None = None
 
     def predict(
         self, frame: pd.DataFrame, *, level: float = 0.95, id_column: str | None = None
@@ -59,7 +64,8 @@ class TableModel:
         -------
         predictions : DataFrame
             ``mean, std, lower, upper``; for classes ``prediction`` and one probability for each. Rows with missing
-            cells are empty if training left such rows out.
+            cells are empty if training left such rows out. If it accepted them, predictions are averaged over what the
+            cells may be, and ``imputed`` names the columns where that was done.
         notices : list of str
             Remarks for the user.
         """
@@ -73,20 +79,22 @@ class TableModel:
         return pd.DataFrame(columns), encoded.notices
 
     def _columns(self, encoded: Encoded, level: float) -> dict[str, np.ndarray]:
-        X = as_frame(encoded)[0]
         if self.encoder.task == "classification":
-            return self._class_columns(encoded, X)
-        if not len(X):
-            return dict.fromkeys(("mean", "std", "lower", "upper"), np.full(encoded.n_rows, np.nan))
-        predictive = self.estimator.predictive(X)
-        lower, upper = predictive.interval(level)
-        found = {"mean": predictive.mean, "std": predictive.std, "lower": lower, "upper": upper}
-        return {name: encoded.spread(values) for name, values in found.items()}
+            found = self._class_columns(encoded)
+        elif not len(encoded.X):
+            found = dict.fromkeys(("mean", "std", "lower", "upper"), np.full(encoded.n_rows, np.nan))
+        else:
+            predictive = missing.predictive(self.estimator, encoded.with_gaps, self.donors)
+            lower, upper = predictive.interval(level)
+            parts = {"mean": predictive.mean, "std": predictive.std, "lower": lower, "upper": upper}
+            found = {name: encoded.spread(values) for name, values in parts.items()}
+        return found | {"imputed": encoded.imputed} if self.encoder.missing == "impute" else found
 
-    def _class_columns(self, encoded: Encoded, X: pd.DataFrame) -> dict[str, np.ndarray]:
+    def _class_columns(self, encoded: Encoded) -> dict[str, np.ndarray]:
+        X = encoded.with_gaps
         codes = np.asarray(self.estimator.classes_)
         labels = self.encoder.decode_labels(codes)
-        share = self.estimator.predict_proba(X) if len(X) else np.zeros((0, len(codes)))
+        share = missing.probabilities(self.estimator, X, self.donors)
         chosen = np.full(encoded.n_rows, None, dtype=object)
         chosen[encoded.row_index] = labels[share.argmax(axis=1)] if len(X) else []
         return {
@@ -97,6 +105,8 @@ class TableModel:
     def save(self, path: str | os.PathLike) -> None:
         """Write encoder, estimator and facts to one file; :func:`errorband.load` still reads the estimator from it."""
         document = {"format": _FORMAT, "version": _VERSION, "encoder": self.encoder.to_dict(), "facts": self.facts}
+        if self.donors is not None:
+            document["donors"] = self.donors.to_dict()
         save(self.estimator, path, table=document)
 
     @classmethod
@@ -120,13 +130,15 @@ class TableModel:
         try:
             if document["format"] != _FORMAT or document["version"] != _VERSION:
                 raise ModelFileError(f"{path} describes its table in another version, so upgrade errorband.")
-            return cls(TableEncoder.from_dict(document["encoder"]), estimator, dict(document["facts"]))
+            donors = Donors.from_dict(document["donors"]) if "donors" in document else None
+            return cls(TableEncoder.from_dict(document["encoder"]), estimator, dict(document["facts"]), donors)
         except (TableError, KeyError, TypeError) as error:
             raise ModelFileError(
                 f"The description of the table in {path} is damaged, so fit the model again."
             ) from error
 
 
-def as_frame(encoded: Encoded) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """Inputs with their names, and targets, as an estimator takes them."""
-    return pd.DataFrame(encoded.X, columns=pd.Index(encoded.feature_names)), encoded.y
+def as_frame(encoded: Encoded, gaps: bool = False) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """Inputs with their names and those of their rows, and targets; with ``gaps`` missing cells are not filled in."""
+    values = encoded.with_gaps if gaps else encoded.X
+    return pd.DataFrame(values, index=encoded.row_names, columns=pd.Index(encoded.feature_names)), encoded.y

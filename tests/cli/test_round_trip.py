@@ -100,6 +100,33 @@ def test_semicolons_and_missing_cells(run, wine, tmp_path, missing, empty):
     assert got["mean"].isna().tolist() == [empty and i in (3, 5, 17) for i in range(len(wine))]
 
 
+def test_rows_with_missing_cells_are_predicted_and_named(run, wine, tmp_path):
+    wine.to_csv(tmp_path / "wine.csv", index=False)
+    args = ("--target", "alcohol", "--missing", "impute", "-o", tmp_path / "m.eb", "--time-budget", 5)
+    result = run("fit", tmp_path / "wine.csv", *args, "--report", tmp_path / "r.html")
+    assert result.exit_code == 0, result.stderr
+    assert "3 rows with missing cells" in result.stderr
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "3 rows with missing cells: 5, 7 and 19." in page  # the header is line 1
+    assert "Rows are lines of the file." in page
+    model = TableModel.load(tmp_path / "m.eb")
+    assert model.estimator.n_training_rows_ == len(wine) - 3
+    found, _ = model.predict(wine.head(6))
+    assert found["imputed"].tolist() == ["", "", "", "hue", "", "grape"]
+    complete = model.predict(wine.dropna())[0]
+    assert found["std"][5] > complete["std"].mean()
+
+
+def test_reports_name_rows_by_their_id(fitted, diabetes):
+    page = (fitted / "report.html").read_text(encoding="utf-8")
+    assert "Rows are named by patient." in page
+    table = page.split("Most surprising training rows</h2>")[1].split("</table>")[0]
+    frame = diabetes.set_index("patient")
+    for row in table.split('<th scope="row"')[1:]:
+        name, observed = row.split(">")[1].split("<")[0], row.split("<td")[1].split(">")[1].split("<")[0]
+        assert float(observed.replace(",", "")) == pytest.approx(frame.loc[name, "progression"], abs=0.5)
+
+
 def test_ignored_columns_and_kernels(run, fitted, tmp_path):
     model = tmp_path / "m.eb"
     result = run(

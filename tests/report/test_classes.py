@@ -68,11 +68,12 @@ def test_relevance_and_curves_are_about_probabilities(flags):
     relevance = effects.relevance(model, X)
     assert relevance.shape == (2,)
     assert 0.05 < relevance.max() < 0.75
-    grid, share, discrete, n = effects.average_probabilities(model, X, 0, n_grid=5, n_rows=len(X))
-    assert (discrete, n) == (False, len(X))
+    found = effects.class_dependence(model, X, 0, n_grid=5, n_rows=len(X))
+    assert (found.discrete, found.n_rows) == (False, len(X))
     changed = X.copy()
-    changed[:, 0] = grid[2]
-    np.testing.assert_allclose(share[2], model.predict_proba(changed).mean(axis=0))
+    changed[:, 0] = found.grid[2]
+    np.testing.assert_allclose(found.share[2], model.predict_proba(changed).mean(axis=0))
+    assert np.all((found.lower < found.share) & (found.share < found.upper))
 
 
 def test_the_page(two, three):

@@ -104,7 +104,7 @@ def test_findings_about_inputs():
     model = GPRegressor(SquaredExponential([1.0, 500.0], 1.0), likelihood=Gaussian(0.05), optimizer=None).fit(X, y)
     found = {f.title: f.text for f in build_regression(model, X + 3, y, baselines=False).findings}
     assert "2 training rows" in found["Duplicate inputs"]
-    assert "Along x1" in found["Length-scale beyond the data"]
+    assert found["Inputs without effect"].startswith("Predictions hardly change with x1")
     assert "outside the range" in found["Extrapolation"]
     assert found["Outliers"].startswith("1 training row ")
     X[10] = X[11] + 1e-9

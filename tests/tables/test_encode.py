@@ -289,7 +289,7 @@ def test_missing_cells_are_filled_in():
     encoded = encoder.transform(GAPPY)
     assert encoded.X[1].tolist() == [4, 0, 1, 0, 1]
     assert encoded.X[2].tolist() == [3, 1, 0, 0, 1]
-    assert "Missing cells were filled in: 'a' (1), 'b' (1), 't' (1)" in encoded.notices[0]
+    assert "Cells are missing in 'a' (1), 'b' (1), 't' (1)" in encoded.notices[0]
     later = encoder.transform(pd.DataFrame({"a": [None], "b": [None], "t": [None]}))
     assert later.X.tolist() == [[4, 1, 0, 0, 1]]
 

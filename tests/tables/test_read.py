@@ -45,6 +45,7 @@ def put(folder: Path, content: bytes | str, name: str = "table.csv") -> Path:
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
+    left = left.reset_index(drop=True)
     pd.testing.assert_frame_equal(left, right, check_dtype=False, check_exact=True, check_column_type=False)
 
 

@@ -116,13 +116,16 @@ def fit(
     encoded = encoder.transform(frame, with_target=True)
     rows = fitting.split(encoded, encoder, settings)
     notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
-    X, y = as_frame(encoded)
+    X, y = as_frame(encoded, gaps=True)
     assert y is not None
     fitted = fitting.fit(X, y, encoder, settings, rows)
     screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
     screen.note([*fitted.cuts, *fitted.warnings], "Warning")
     X_test, y_test = X.iloc[fitted.test], y[fitted.test]
-    assessment = assess(fitted.judged, X_test, y_test, target=target)
+    learned = fitted.X.iloc[fitted.learned], y[fitted.learned]
+    common = {"X_train": learned[0], "y_train": learned[1], "target": target, "donors": fitted.judged_donors}
+    common["class_names"] = fitting.class_names(fitted.judged, encoder)
+    assessment = assess(fitted.judged, X_test, y_test, **common)
     scores, verdict = named_scores(assessment), " ".join(assessment.verdict)
     title = (
         f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
@@ -131,7 +134,7 @@ def fit(
     screen.scores(title, scores)
     screen.say(verdict)
     facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
-    _save(TableModel(encoder, fitted.final, facts), output)
+    _save(TableModel(encoder, fitted.final, facts, fitted.final_donors), output)
     screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
     if report is None:
         return
@@ -142,11 +145,12 @@ def fit(
             y_test,
             title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
             data_notes=[*notices, *fitted.notes, *fitted.cuts],
-            target=target,
             random_state=seed,
-            class_names=fitting.class_names(fitted.judged, encoder),
+            columns=encoder.inputs,
+            incomplete=encoded.row_names[encoded.gaps.any(axis=1)],
             assessment=assessment,
             automatic=fitted.automatic,
+            **common,
         )
         made.save(report)
     except KeyboardInterrupt:

@@ -15,11 +15,13 @@ from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.models import unfitted
 from errorband.cli.planning import plan
 from errorband.cli.settings import Settings
+from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table
 from errorband.tables.errors import count_of
 from errorband.training import LBFGS
 
 LEAST_ROWS = 5
+LEAST_COMPLETE = 30  # complete rows are enough to learn from if there are so many, or half of all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +32,13 @@ class FittedModels:
     ----------
     judged, final : GPRegressor or GPClassifier
         Conditioned on training rows only, to be judged on held-out rows; and on all rows, to be written.
-    train, test : arrays of int
-        Positions of the training rows and of the held-out rows that the model can be judged on.
+    train, learned, test : arrays of int
+        Positions of the training rows, of those among them that the judged model has, and of the held-out rows that it
+        can be judged on.
+    X : DataFrame
+        The inputs of all rows, as the models learned them.
+    judged_donors, final_donors : Donors or None
+        Rows from which the two models draw missing cells.
     automatic : str
         Why the tool chose the approximation; empty if the user or the estimator did.
     notes, cuts, warnings : list of str
@@ -41,7 +48,11 @@ class FittedModels:
     judged: Any
     final: Any
     train: np.ndarray
+    learned: np.ndarray
     test: np.ndarray
+    X: pd.DataFrame
+    judged_donors: Donors | None
+    final_donors: Donors | None
     automatic: str
     notes: list[str]
     cuts: list[str]
@@ -96,9 +107,15 @@ def _rows_to_hold_out(y: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray
 
 
 def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> FittedModels:
-    """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``."""
+    """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``.
+
+    X has NaN where cells are missing, if the encoder accepts them.
+    """
     train, test = rows
-    chosen = plan(y, train, encoder, settings)
+    donors = [_donors(X.iloc[part], encoder, settings.seed) for part in (train, np.arange(len(y)))]
+    X, usable, told_missing = _learnable(X, train, donors[0], settings.seed)
+    train = train[usable[train]]
+    chosen = plan(y, train, encoder, settings, np.flatnonzero(usable))
     known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
     if not known[test].any():
         raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
@@ -110,23 +127,59 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
         warnings.simplefilter("always")
         try:
             found = asked.fit(X.iloc[chosen.searched], y[chosen.searched])
-            judged = found
+            judged, learned = found, chosen.searched
             if len(chosen.judged) > len(chosen.searched):
-                judged = _conditioned(found, X, y, chosen.judged[known[chosen.judged]])
+                learned = chosen.judged[known[chosen.judged]]
+                judged = _conditioned(found, X, y, learned)
             final = _conditioned(found, X, y, chosen.final[known[chosen.final]])
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             told = one_sentence(str(error)).rstrip(".")
             raise Problem(
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
-    notes, cuts = list(chosen.notes), list(chosen.cuts)
+    notes, cuts = [*told_missing, *chosen.notes], list(chosen.cuts)
     sweeps = [member.inducing_sweep_ for member in _members(found) if hasattr(member, "inducing_sweep_")]
     notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
     if not known.all():
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
     told = _warnings(caught, found, final)
-    return FittedModels(judged, final, train, test[known[test]], chosen.reason, notes, cuts, told)
+    return FittedModels(
+        judged, final, train, learned, test[known[test]], X, *donors, chosen.reason, notes, cuts, told
+    )  # fmt: skip
+
+
+def _donors(X: pd.DataFrame, encoder: TableEncoder, seed: int) -> Donors | None:
+    if encoder.missing != "impute":
+        return None
+    return Donors.among(X.to_numpy(), [column.columns for column in encoder.inputs], seed)
+
+
+def _learnable(
+    X: pd.DataFrame, train: np.ndarray, donors: Donors | None, seed: int
+) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """Return the inputs to learn from, which rows can be used, and what to say about it.
+
+    Complete rows alone say how the target depends on the inputs; values filled in would pass for noise. Only where
+    hardly any row is complete the others are filled in, by a value of another row.
+    """
+    complete = X.notna().all(axis=1).to_numpy()
+    if complete.all():
+        return X, complete, []
+    n = int(np.sum(~complete))
+    if donors is None or complete[train].sum() >= min(LEAST_COMPLETE, 0.5 * len(train)):
+        told = (
+            f"{count_of(n, 'row')} with missing cells: predictions of such rows are averaged over what the cells may "
+            "be, and the model learns from the others."
+        )
+        return X, complete, [told]
+    drawn, rng = donors.completed(X.to_numpy()), np.random.default_rng(seed)
+    one = drawn[np.arange(len(X)), rng.integers(drawn.shape[1], size=len(X))]
+    told = (
+        f"Only {count_of(int(complete.sum()), 'row')} of {len(X):,} are complete, so the model also learns from rows "
+        "with cells filled in from other rows: that passes for noise, and bands of complete rows are too wide."
+    )
+    return pd.DataFrame(one, index=X.index, columns=X.columns), np.ones(len(X), bool), [told]
 
 
 def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:

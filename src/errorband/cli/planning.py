@@ -49,15 +49,20 @@ class Plan:
     cuts: list[str]
 
 
-def plan(y: np.ndarray, train: np.ndarray, encoder: TableEncoder, settings: Settings) -> Plan:
+def plan(
+    y: np.ndarray, train: np.ndarray, encoder: TableEncoder, settings: Settings, rows: np.ndarray | None = None
+) -> Plan:
     """The model and the rows, for all targets y and the positions of those to learn from.
+
+    ``rows`` are the positions of all rows that the written model may learn from; by default it may from all.
 
     A model without approximation costs the cube of the number of rows. "auto" takes it while it can hold all of them,
     and inducing points with all of them beyond; "exact" takes as many as it can hold. Hyperparameters are then searched
     on as many as the time allows. ``max_rows`` holds for every model, and instead of these limits.
     """
-    n, rng = len(y), np.random.default_rng(settings.seed)
-    labels = y if encoder.task == "classification" else np.zeros(n, int)
+    rows = np.arange(len(y)) if rows is None else rows
+    n, rng = len(rows), np.random.default_rng(settings.seed)
+    labels = y if encoder.task == "classification" else np.zeros(len(y), int)
     model, reason = model_named(settings.model, settings.inducing), ""
     most_searched = most_kept = settings.max_rows or n
     if isinstance(model, str) and model == "auto":
@@ -68,7 +73,7 @@ def plan(y: np.ndarray, train: np.ndarray, encoder: TableEncoder, settings: Sett
     judged = train if len(train) <= most_kept else searched
     if len(searched) < most_kept < len(train):
         judged = subset(train, most_kept, rng, labels)
-    final = subset(np.arange(n), most_kept, rng, labels)
+    final = subset(rows, most_kept, rng, labels)
     notes, cuts = [reason] if reason else [], []
     if len(searched) < len(train):
         time = f", drawn at random, as --time-budget {settings.time_budget:g} allows"

@@ -37,7 +37,8 @@ def predict(
     """Predict every row of a table, in its order: mean, std, lower and upper end of the band.
 
     For classes: the prediction and the probability of each class. The band is where the target itself will lie with
-    the given probability, noise included.
+    the given probability, noise included. If the model accepts missing cells (--missing impute), predictions are
+    averaged over what they may be, and the column imputed names them.
     """
     o.check_output(output, "--output")
     from errorband.cli.screen import Screen

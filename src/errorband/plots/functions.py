@@ -121,7 +121,7 @@ def plot_partial_dependence(
     else:
         draw_bands(ax, effect.grid, effect.curve, levels)
         ax.plot(effect.grid, effect.curve.mean, color=BLUE, lw=1.8)
-    ax.set(xlabel=effect.name, ylabel=f"average {latent or 'prediction'}")
+    ax.set(xlabel=effect.input.name, ylabel=f"average {latent or 'prediction'}")
     return ax
 
 

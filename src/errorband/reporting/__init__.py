@@ -8,10 +8,14 @@ import html
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from errorband.inputs import Input
+    from errorband.missing import Donors
 
 __all__ = ["Report", "assess", "report"]
 
@@ -76,6 +80,9 @@ def report(
     class_names: Sequence[str] | None = None,
     assessment: Any = None,
     automatic: str = "",
+    columns: "Sequence[Input] | None" = None,
+    donors: "Donors | None" = None,
+    incomplete: Sequence[object] = (),
 ) -> Report:
     """Report on a fitted regressor or classifier, from its predictions of held-out rows.
 
@@ -104,6 +111,12 @@ def report(
         The result of :func:`assess` for the same rows, if there is one already: nothing of it is computed again.
     automatic : str
         Why the approximation was chosen, if a program around the estimator chose it; the estimator knows why if it did.
+    columns : sequence of Input, optional
+        The columns of the table, where one became several features of the model; by default each feature is an input.
+    donors : Donors, optional
+        Training rows from which missing cells of ``X_test`` (NaN) are drawn; without it there may be none.
+    incomplete : sequence
+        Names of the rows of the table that have missing cells.
 
     Returns
     -------
@@ -133,6 +146,9 @@ def report(
         "random_state": random_state,
         "assessment": assessment,
         "automatic": automatic,
+        "columns": columns,
+        "donors": donors,
+        "incomplete": incomplete,
     }
     if is_classifier(model):
         from errorband.reporting.classification.build import build_classification
@@ -152,12 +168,14 @@ def assess(
     y_train: Any = None,
     baselines: bool = True,
     target: str | None = None,
+    donors: "Donors | None" = None,
+    class_names: Sequence[str] | None = None,
 ) -> Any:
     """Judge a fitted regressor or classifier on held-out rows: the part of a report that trains the baselines.
 
     Parameters
     ----------
-    model, X_test, y_test, X_train, y_train, baselines, target
+    model, X_test, y_test, X_train, y_train, baselines, target, donors, class_names
         As in :func:`report`.
 
     Returns
@@ -183,11 +201,12 @@ def assess(
         "y_train": y_train,
         "baselines": baselines,
         "target": target or str(getattr(y_test, "name", None) or "target"),
+        "donors": donors,
     }
     if is_classifier(model):
         from errorband.reporting.classification.assessment import assess_classification
 
-        return assess_classification(model, X_test, y_test, **options)
+        return assess_classification(model, X_test, y_test, class_names=class_names, **options)
     from errorband.reporting.regression.assessment import assess_regression
 
     return assess_regression(model, X_test, y_test, **options)

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
+from errorband.inputs import Input
 from errorband.tables.cells import KINDS, Cells, read_cells
 from errorband.tables.errors import TableError, refuse_repeats, show_cell, show_names
 
@@ -90,6 +91,17 @@ class Column:
             return values[:, None]
         angles = [2 * np.pi * _day_in_cycle(values, cycle) / _CYCLES[cycle] for cycle in self.cycles]
         return np.column_stack([values - self.origin, *(wave(angle) for angle in angles for wave in (np.sin, np.cos))])
+
+    def as_input(self, first: int) -> Input:
+        """Return the column as an input of a model, of which it has the features from position ``first`` on."""
+        places = range(first, first + len(self.feature_names))
+        if self.kind == "text":
+            return Input.words(self.name, places, self.levels, self.features(np.arange(len(self.levels), dtype=float)))
+        if self.kind == "boolean":
+            return Input.words(self.name, places, ("no", "yes"), np.array([[0.0], [1.0]]))
+        if self.kind == "date":
+            return Input.dates(self.name, places, self.origin, self.features)
+        return Input.number(self.name, first)
 
 
 def _day_in_cycle(days: np.ndarray, cycle: str) -> np.ndarray:

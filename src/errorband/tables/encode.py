@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from errorband.inputs import Input
 from errorband.tables.cells import KINDS, Cells, read_cells
 from errorband.tables.columns import (
     Column,
@@ -54,6 +55,12 @@ class Encoded:
         Remarks for the user.
     n_rows : int
         The number of rows of the table, kept or not.
+    gaps : ndarray of shape (n_kept, n_features)
+        True where the cell was missing, or held a level that training did not have. `X` is filled in there.
+    imputed : ndarray of shape (n_kept,)
+        The names of the columns that these cells are in, as text; empty for a complete row.
+    row_names : pandas.Index
+        What the kept rows are called: the cells of the id column, or else the index of the table.
     """
 
     X: np.ndarray
@@ -63,6 +70,14 @@ class Encoded:
     ids: np.ndarray | None
     notices: list[str]
     n_rows: int
+    gaps: np.ndarray
+    imputed: np.ndarray
+    row_names: pd.Index
+
+    @property
+    def with_gaps(self) -> np.ndarray:
+        """The features, with NaN where cells were missing or held an unknown level."""
+        return np.where(self.gaps, np.nan, self.X)
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return one value per row of the table from one per kept row, with NaN for the others.
@@ -97,8 +112,8 @@ class TableEncoder:
     ==================  ==============================================================================================
 
     Text is a column of dates if one notation reads at least 95 % of its cells; the others count as missing. A level
-    that training did not have is an error, except with ``missing="impute"``: there it becomes the point at equal
-    distance from all known levels (all zeros, or 0.5 where there are two), so that error bands widen.
+    that training did not have is an error, except with ``missing="impute"``: there it is as good as missing, and
+    becomes the point at equal distance from all known levels (all zeros, or 0.5 where there are two).
 
     Attributes
     ----------
@@ -231,6 +246,22 @@ class TableEncoder:
         """The names of the features, in the order of the columns of the matrix."""
         return [name for column in self.columns for name in column.feature_names]
 
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The columns as inputs of a model, with the features that each became.
+
+        Examples
+        --------
+        >>> frame = pd.DataFrame({"tree": ["oak", "elm", "ash"], "age": [9, 30, 12], "height": [4.1, 9.0, 5.5]})
+        >>> [(column.name, column.columns) for column in TableEncoder.fit(frame, target="height").inputs]
+        [('tree', (0, 1, 2)), ('age', (3,))]
+        """
+        found, first = [], 0
+        for column in self.columns:
+            found.append(column.as_input(first))
+            first += len(column.feature_names)
+        return tuple(found)
+
     def transform(self, frame: pd.DataFrame, *, with_target: bool | None = None) -> Encoded:
         """Make the matrix of a table, with its rows in their order.
 
@@ -279,19 +310,27 @@ class TableEncoder:
         if told and self.missing == "drop":
             notices.append(f"{count_of(int(incomplete.sum()), 'row')} with missing cells left out: {told}.")
         elif told:
-            notices.append(f"Missing cells were filled in: {told}.")
+            notices.append(f"Cells are missing in {told}.")
         keep = ~no_target & ~incomplete if self.missing == "drop" else ~no_target
-        blocks = []
+        blocks, unknown = [], {}
         for column in self.columns:
             values = np.where(gaps[column.name], column.fill, cells[column.name].values)[keep]
-            if column.kind == "text" and (values < 0).any():
-                self._meet_unseen(column, column_of(frame, column.name).to_numpy(object)[keep][values < 0], notices)
+            unseen = (values < 0) & (column.kind == "text")
+            if unseen.any():
+                self._meet_unseen(column, column_of(frame, column.name).to_numpy(object)[keep][unseen], notices)
+            unknown[column.name] = gaps[column.name][keep] | unseen
             blocks.append(column.features(values))
         if y is not None:
             y = self._check_labels(y[keep], column_of(frame, self.target).to_numpy(object)[keep])
         ids = frame[self.id_column].to_numpy()[keep] if self.id_column in frame else None
         X = np.hstack(blocks).astype(float)
-        return Encoded(X, y, self.feature_names, np.flatnonzero(keep), ids, notices, len(frame))
+        widths = [block.shape[1] for block in blocks]
+        filled = np.repeat(np.column_stack([*unknown.values()]), widths, axis=1)
+        named = np.array([", ".join(name for name in unknown if unknown[name][i]) for i in range(len(X))], dtype=object)
+        rows = frame.index[keep] if ids is None else pd.Index(ids, name=self.id_column)
+        return Encoded(
+            X, y, self.feature_names, np.flatnonzero(keep), ids, notices, len(frame), filled, named, rows
+        )  # fmt: skip
 
     def _require_features(self, frame: pd.DataFrame) -> None:
         absent = [column.name for column in self.columns if column.name not in frame]
@@ -337,7 +376,7 @@ class TableEncoder:
         found = f"Column {show_cell(column.name)} holds {unseen} where training had {show_names(column.levels)}"
         if self.missing != "impute":
             raise TableError(f"{found}, so correct these cells or train with them.")
-        notices.append(f"{found}; these rows are treated as none of them.")
+        notices.append(f"{found}; these cells are treated as missing.")
 
     def decode_labels(self, codes: np.ndarray) -> np.ndarray:
         """Return class labels in the type they had in the training table.

@@ -181,6 +181,7 @@ def _read_parquet(source: IO[bytes], label: str, max_bytes: int, max_columns: in
     if frame.empty:
         raise _no_rows(label)
     frame.attrs = {"notices": []}
+    frame.index = pd.RangeIndex(1, len(frame) + 1, name="row")
     return frame
 
 
@@ -263,7 +264,7 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
             decimal = ","
             notices.append(f"Commas in numbers of {label} were read as decimal commas.")
     try:
-        header, nameless, n_rows = _scan(_records(data, encoding, delimiter), label, max_columns, delimiter)
+        header, nameless, lines = _scan(_records(data, encoding, delimiter), label, max_columns, delimiter)
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # raised for cells that would be lost
             frame = pd.read_csv(
@@ -287,7 +288,7 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
         raise TableError(
             f"The table in {label} cannot be split into rows and cells, so check that every quote is closed."
         ) from error
-    if len(header) > 1 and len(frame) != n_rows:
+    if len(header) > 1 and len(frame) != len(lines):
         raise TableError(f"The quotes in {label} can be read in two ways, so put quotes around whole cells only.")
     if all(_NUMBER.fullmatch(name) for name in header):
         notices.append(f"The first line of {label} was taken as the header although it holds only numbers.")
@@ -298,16 +299,18 @@ def _read_csv(data: bytes, label: str, max_columns: int, text_columns: Sequence[
     if kept:
         notices.append(f"Columns of {label} without a name were called {show_names(kept)}.")
     frame.attrs = {"notices": notices}
+    if len(frame) == len(lines):
+        frame.index = pd.Index(lines, name="line")
     return frame
 
 
 def _scan(
     records: Iterator[tuple[int, list[str]]], label: str, max_columns: int, delimiter: str
-) -> tuple[list[str], list[str], int]:
-    """Check that all rows are as wide as the header; return its names, those invented, and the number of rows."""
+) -> tuple[list[str], list[str], list[int]]:
+    """Check that all rows are as wide as the header; return its names, those invented, and the line of each row."""
     header: list[str] = []
     nameless: list[str] = []
-    n_rows = 0
+    lines: list[int] = []
     for line, cells in records:
         if not header:
             header = [cell.strip().strip("\ufeff") or f"unnamed_{place}" for place, cell in enumerate(cells, 1)]
@@ -320,10 +323,10 @@ def _scan(
                 f"Line {line:,} of {label} has {count_of(len(cells), 'cell')} where the header has {len(header):,} "
                 f"(cells end at {split}), so fix that line or put quotes around cells that contain the delimiter."
             )
-        n_rows += 1
-    if not n_rows:
+        lines.append(line)
+    if not lines:
         raise _no_rows(label)
-    return header, nameless, n_rows
+    return header, nameless, lines
 
 
 def require_column(frame: pd.DataFrame, name: str) -> str:

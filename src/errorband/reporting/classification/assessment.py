@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from errorband import effects, metrics
-from errorband.effects import quiet
+from errorband import effects, metrics, missing
+from errorband.missing import Donors
 from errorband.reporting.classification.baselines import FREQUENCIES, class_baseline_scores
 from errorband.reporting.classification.scores import class_score
 from errorband.reporting.parts.comparison import Comparison, Scores, paired
 from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
 from errorband.reporting.parts.data import check_rows, training
-from errorband.reporting.text import count, listing, percent
+from errorband.reporting.text import count, listing, number, percent
+
+RARE = 0.2  # a class of two with a smaller share: accuracy says little
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,8 @@ class ClassificationAssessment:
         The model against each baseline.
     reliability : Reliability
         How often the predicted class is right, by its probability.
+    class_reliability : tuple of Reliability
+        How often each class occurs, by its probability.
     verdict : tuple of str
         The model in a few sentences.
     """
@@ -52,6 +56,7 @@ class ClassificationAssessment:
     scores: tuple[Scores, ...]
     comparisons: tuple[Comparison, ...]
     reliability: Reliability
+    class_reliability: tuple[Reliability, ...]
     verdict: tuple[str, ...]
 
 
@@ -64,20 +69,25 @@ def assess_classification(
     y_train: Any = None,
     baselines: bool = True,
     target: str = "target",
+    donors: Donors | None = None,
+    class_names: Sequence[str] | None = None,
 ) -> ClassificationAssessment:
     """Predict held-out rows, train the baselines and compare; arguments as in :func:`errorband.reporting.report`."""
     train_X, train = training(model, X_train, y_train, lambda y: class_codes(model, y, "y_train"))
     test_X, codes = effects.inputs(model, X_test), class_codes(model, y_test, "y_test")
     check_rows(test_X, codes, "test")
     n = len(model.classes_)
-    share = quiet(model.predict_proba, X_test)
+    share = missing.probabilities(model, test_X, donors)
     frequency = np.bincount(train, minlength=n) / len(train)
     own = class_score(type(model).__name__, "this model", codes, share, frequency)
-    others = class_baseline_scores(train_X, train, test_X, codes, n) if baselines else []
-    comparisons = tuple(paired(own, other) for other in others)
-    sentences = class_verdict([own, *others], comparisons, target, len(codes))
+    filled = test_X if donors is None else donors.filled(test_X)
+    others = class_baseline_scores(train_X, train, filled, codes, n) if baselines else []
+    comparisons = tuple(paired(own, other, "log_loss") for other in others)
+    names = [str(c) for c in (model.classes_ if class_names is None else class_names)]
+    sentences = class_verdict([own, *others], comparisons, target, codes, share, names)
+    each = tuple(reliability_of_class(codes == c, share[:, c]) for c in range(n))
     return ClassificationAssessment(
-        codes, share, (own, *others), comparisons, reliability_of(codes, share), tuple(sentences)
+        codes, share, (own, *others), comparisons, reliability_of(codes, share), each, tuple(sentences)
     )
 
 
@@ -98,13 +108,33 @@ def reliability_of(codes: np.ndarray, share: np.ndarray) -> Reliability:
     return Reliability(confidence, frequency, number, low, high)
 
 
-def class_verdict(scores: Sequence[Scores], comparisons: Sequence[Comparison], target: str, n_test: int) -> list[str]:
-    """Return the model in a few sentences: accuracy, and its probabilities against those of the baselines."""
-    own = scores[0].values
-    trivial = next((s.values for s in scores[1:] if s.name == FREQUENCIES), None)
-    first = f"it gets {percent(1 - own['error_rate'])} of {count(n_test, 'held-out row')} of {target} right"
-    if trivial is not None:
-        first += f", where the most frequent class would get {percent(1 - trivial['error_rate'])}"
+def reliability_of_class(is_it: np.ndarray, share: np.ndarray) -> Reliability:
+    """Return how often a class occurs in bins of its probability, with about as many rows each."""
+    order = np.argsort(share, kind="stable")
+    parts = [part for part in np.array_split(order, min(8, max(1, len(order) // 15))) if len(part)]
+    said, found = (np.array([float(np.mean(v[part])) for part in parts]) for v in (share, is_it))
+    number = np.array([len(part) for part in parts])
+    low, high = coverage_range(number, said, 0.95)
+    return Reliability(said, found, number, low, high)
+
+
+def class_verdict(
+    scores: Sequence[Scores],
+    comparisons: Sequence[Comparison],
+    target: str,
+    codes: np.ndarray,
+    share: np.ndarray,
+    names: Sequence[str],
+) -> list[str]:
+    """Return the model in a few sentences: how well it tells the classes apart, and its probabilities beside others'.
+
+    Where one of two classes is rare, always naming the other is right nearly always: accuracy says nothing then, and
+    the sentence is about how well rows of the rare class are found.
+    """
+    rare = rare_class(codes, share.shape[1])
+    first = (
+        _accuracy(scores, target, len(codes)) if rare is None else _finding(scores, codes, share, rare, names, target)
+    )
     rivals = [c for c in comparisons if c.baseline != FREQUENCIES]
     phrases = {
         "better": "sharper than those of {}",
@@ -114,5 +144,37 @@ def class_verdict(scores: Sequence[Scores], comparisons: Sequence[Comparison], t
     named = {v: [c.baseline.lower() for c in rivals if c.verdict == v] for v in phrases}
     parts = [phrases[v].format(listing(names)) for v, names in named.items() if names]
     second = f"its probabilities are {listing(parts)}" if parts else ""
-    third = "these rows are too few to judge it closely" if n_test < FEW_ROWS else ""
+    third = "these rows are too few to judge it closely" if len(codes) < FEW_ROWS else ""
     return [f"{s[0].upper()}{s[1:]}." for s in (first, second, third) if s]
+
+
+def rare_class(codes: np.ndarray, n_classes: int) -> int | None:
+    """Return the position of the rarer of two classes, if it is rare among the held-out rows."""
+    if n_classes != 2:
+        return None
+    share = float(np.mean(codes == 1))
+    return None if RARE < share < 1 - RARE or share in (0.0, 1.0) else int(share <= RARE)
+
+
+def _accuracy(scores: Sequence[Scores], target: str, n: int) -> str:
+    own = scores[0].values
+    trivial = next((s.values for s in scores[1:] if s.name == FREQUENCIES), None)
+    text = f"it gets {percent(1 - own['error_rate'])} of {count(n, 'held-out row')} of {target} right"
+    if trivial is not None:
+        text += f", where the most frequent class would get {percent(1 - trivial['error_rate'])}"
+    return text
+
+
+def _finding(
+    scores: Sequence[Scores], codes: np.ndarray, share: np.ndarray, rare: int, names: Sequence[str], target: str
+) -> str:
+    of_class = codes == rare
+    n = int(of_class.sum())
+    top = np.argsort(-share[:, rare], kind="stable")[:n]
+    auc, error = scores[0].values["auc"], scores[0].errors["auc"]
+    few = f", give or take {number(error, decimals=2)}" if np.isfinite(error) else ""
+    return (
+        f"{percent(n / len(codes))} of {count(len(codes), 'held-out row')} of {target} are {names[rare]}; it ranks "
+        f"them above the others with probability {number(auc, decimals=3)} (AUC{few}), and of the {count(n, 'row')} it "
+        f"finds most likely {names[rare]}, {percent(float(np.mean(of_class[top])))} are"
+    )

@@ -4,31 +4,42 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import poisson
 
 from errorband import effects, metrics
 from errorband.effects import quiet
+from errorband.inputs import Input
+from errorband.missing import Donors
 from errorband.reporting.classification.assessment import (
     ClassificationAssessment,
-    Reliability,
     assess_classification,
     class_codes,
 )
-from errorband.reporting.classification.content import ClassCurve, ClassificationContent, ClassMap, ClassSurprise
+from errorband.reporting.classification.content import (
+    Choices,
+    ClassCurve,
+    ClassificationContent,
+    ClassMap,
+    ClassSurprise,
+)
+from errorband.reporting.classification.decisions import curves, decisions
 from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
 from errorband.reporting.parts.data import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
     MAX_SURPRISES,
+    RowNames,
+    described,
     grid_of_two,
     has_labels,
     leave_one_out,
     ranked_inputs,
-    row_names,
     subset,
     training,
 )
-from errorband.reporting.parts.findings import Finding, Level, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.data_findings import input_findings, leak_findings, missing_findings, row_findings
+from errorband.reporting.parts.findings import Finding, Level, fit_findings, warnings_first
 from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
 from errorband.reporting.parts.summary import summary
@@ -52,12 +63,17 @@ def build_classification(
     class_names: Sequence[str] | None = None,
     assessment: ClassificationAssessment | None = None,
     automatic: str = "",
+    columns: Sequence[Input] | None = None,
+    donors: Donors | None = None,
+    incomplete: Sequence[object] = (),
 ) -> ClassificationContent:
     """Compute the content of a report on a fitted classifier; arguments as in :func:`errorband.reporting.report`."""
+    columns = effects.plain_inputs(model) if columns is None else tuple(columns)
     if assessment is None:
         assessment = assess_classification(
-            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target
-        )
+            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target, donors=donors,
+            class_names=class_names,
+        )  # fmt: skip
     a = assessment
     train_X, train = training(model, X_train, y_train, lambda y: class_codes(model, y, "y_train"))
     test_X = effects.inputs(model, X_test)
@@ -66,16 +82,23 @@ def build_classification(
     rng = np.random.default_rng(random_state)
     left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
-    importance, order, useful = ranked_inputs(model, train_X, random_state)
+    importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
+    names = RowNames.of(X_train, len(train))
+    kept_names = (
+        names if left_out is None else RowNames.of(X_train, len(left_out.y), getattr(model, "active_rows_", None))
+    )
     findings = [
-        *fit_findings(model, rows, train_X, train),
-        *data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
-        *_findings(a.reliability, a.codes, train, classes, left_out),
+        *fit_findings(model, rows, train),
+        *input_findings(columns, importance, rows, train_X),
+        *row_findings(train_X, train, test_X, np.asarray(model.scaling_.x_scale), names),
+        *leak_findings(train_X, train, columns, classes=True),
+        *missing_findings(incomplete, test_X, names.told),
+        *_findings(a, train, classes, left_out, kept_names),
     ]
     shown = subset(len(train), MAX_POINTS, rng)
     return ClassificationContent(
         title=title,
-        summary=summary(model, len(train), len(a.codes), target, automatic),
+        summary=summary(model, len(train), len(a.codes), target, automatic, columns),
         verdict=a.verdict,
         data_notes=tuple(data_notes),
         classes=classes,
@@ -85,21 +108,26 @@ def build_classification(
         comparisons=a.comparisons,
         confusion=np.bincount(n * a.codes + a.probabilities.argmax(axis=1), minlength=n * n).reshape(n, n),
         reliability=a.reliability,
+        class_reliability=a.class_reliability,
+        choices=_choices(a, train) if n == 2 else None,
         error_reject=metrics.error_reject_curve(a.codes, a.probabilities, np.arange(n)),
+        columns=columns,
         relevance=importance,
         order=order,
-        effects=tuple(_curve(model, train_X, train, j, shown) for j in useful[:MAX_EFFECTS]),
-        surprises=None if left_out is None else _surprises(left_out, X_train, train_X, order, model, classes),
+        effects=tuple(_curve(model, train_X, train, columns[j], shown) for j in useful[:MAX_EFFECTS]),
+        surprises=None if left_out is None else _surprises(left_out, kept_names, columns, order, model, classes),
+        rows_told=names.told,
         hyperparameters=tuple(rows),
-        map=_map(model, train_X, train, shown) if train_X.shape[1] == 2 else None,
+        map=_map(model, train_X, train, shown) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
         inducing_of_each=inducing_of_each(model),
     )
 
 
 def _findings(
-    reliability: Reliability, codes: np.ndarray, train: np.ndarray, classes: Sequence[str], left_out: Any
+    a: ClassificationAssessment, train: np.ndarray, classes: Sequence[str], left_out: Any, names: RowNames
 ) -> list[Finding]:
+    reliability, codes = a.reliability, a.codes
     found: list[Finding] = []
     if len(codes) < FEW_ROWS:
         text = f"With {count(len(codes), 'held-out row')} the metrics and the reliability are rough."
@@ -119,40 +147,53 @@ def _findings(
     if rare:
         text = f"Fewer than five training rows of {', '.join(rare[:5])}: little can be learned about such classes."
         found.append(Finding("note", "Rare classes", text))
-    wild = 0 if left_out is None else int(np.sum(left_out.log_density < np.log(UNLIKELY)))
-    if wild:
-        text = (
-            f"{count(wild, 'training row')} have a class that the other rows give a probability below "
-            f"{percent(UNLIKELY)}. Look for wrong labels in them, or use a likelihood with label noise."
-        )
-        found.append(Finding("warning", "Labels hard to believe", text))
-    return found
+    return found + ([] if left_out is None else _unlikely_labels(left_out, names))
+
+
+def _unlikely_labels(left_out: Any, names: RowNames) -> list[Finding]:
+    """Labels to which the other rows give hardly any probability, where there are more than these promise."""
+    wild = np.flatnonzero(left_out.log_density < np.log(UNLIKELY))
+    promised = float(np.sum(np.where(left_out.probabilities < UNLIKELY, left_out.probabilities, 0.0)))
+    if len(wild) <= poisson.ppf(0.9, promised):
+        return []
+    wild = wild[np.argsort(left_out.log_density[wild], kind="stable")]
+    have = "has" if len(wild) == 1 else "have"
+    text = (
+        f"{count(len(wild), 'training row')} {have} a class that the other rows give a probability below "
+        f"{percent(UNLIKELY)}: {names.listed(wild)}. Look for wrong labels in them, or use a likelihood with "
+        "label noise."
+    )
+    return [Finding("warning", "Labels hard to believe", text)]
+
+
+def _choices(a: ClassificationAssessment, train: np.ndarray) -> Choices:
+    positive = int(np.mean(train == 1) <= 0.5)
+    of_class, probability = a.codes == positive, a.probabilities[:, positive]
+    return Choices(positive, curves(of_class, probability), decisions(of_class, probability), of_class, probability)
 
 
 def _surprises(
-    left_out: Any, X_given: Any, X: np.ndarray, order: Sequence[int], model: Any, classes: Sequence[str]
+    left_out: Any, names: RowNames, columns: Sequence[Input], order: Sequence[int], model: Any, classes: Sequence[str]
 ) -> tuple[ClassSurprise, ...]:
-    names, labels = effects.input_names(model), row_names(X_given, len(X))
+    X = model.training_data()[0]
     worst = np.argsort(left_out.log_density, kind="stable")[:MAX_SURPRISES]
     observed = np.searchsorted(model.classes_, left_out.y)
     expected = left_out.probabilities.argmax(axis=1)
     return tuple(
         ClassSurprise(
-            labels[i],
+            str(names.names[i]),
             str(classes[int(observed[i])]),
             float(np.exp(left_out.log_density[i])),
             str(classes[int(expected[i])]),
             float(left_out.probabilities[i].max()),
-            tuple((names[j], float(X[i, j])) for j in order[:4]),
+            described(columns, order[:4], X[i]),
         )
         for i in worst
     )
 
 
-def _curve(model: Any, X: np.ndarray, codes: np.ndarray, j: int, shown: np.ndarray) -> ClassCurve:
-    grid, share, discrete, n_rows = effects.average_probabilities(model, X, j)
-    name = effects.input_names(model)[j]
-    return ClassCurve(name, grid, share, discrete, n_rows, X[shown, j], codes[shown])
+def _curve(model: Any, X: np.ndarray, codes: np.ndarray, column: Input, shown: np.ndarray) -> ClassCurve:
+    return ClassCurve(effects.class_dependence(model, X, column), column.values(X[shown]), codes[shown])
 
 
 def _map(model: Any, X: np.ndarray, codes: np.ndarray, shown: np.ndarray) -> ClassMap | None:

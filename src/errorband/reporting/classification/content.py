@@ -4,7 +4,10 @@ import dataclasses
 
 import numpy as np
 
+from errorband.effects import ClassDependence
+from errorband.inputs import Input
 from errorband.reporting.classification.assessment import Reliability
+from errorband.reporting.classification.decisions import Curves, Decision
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.hyperparameters import Hyperparameter
@@ -21,20 +24,27 @@ class ClassSurprise:
     probability: float
     expected: str
     expected_probability: float
-    inputs: tuple[tuple[str, float], ...]
+    inputs: tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class ClassCurve:
-    """Average probability of each class (g, C) along one input; ``rows`` and ``codes`` are training rows to draw."""
+    """Average probability of each class along one input; ``rows`` and ``codes`` are training rows to draw."""
 
-    name: str
-    grid: np.ndarray
-    share: np.ndarray
-    discrete: bool
-    n_rows: int
+    effect: ClassDependence
     rows: np.ndarray
     codes: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Choices:
+    """Decisions between two classes: ``positive`` is the class to be found, the rarer one in the training rows."""
+
+    positive: int
+    curves: Curves
+    decisions: tuple[Decision, ...]
+    of_class: np.ndarray
+    probability: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +77,15 @@ class ClassificationContent:
     comparisons: tuple[Comparison, ...]
     confusion: np.ndarray
     reliability: Reliability
+    class_reliability: tuple[Reliability, ...]
+    choices: Choices | None
     error_reject: tuple[np.ndarray, np.ndarray]
+    columns: tuple[Input, ...]
     relevance: np.ndarray
     order: tuple[int, ...]
     effects: tuple[ClassCurve, ...]
     surprises: tuple[ClassSurprise, ...] | None
+    rows_told: str
     hyperparameters: tuple[Hyperparameter, ...]
     map: ClassMap | None
     inducing: InducingContent | None = None

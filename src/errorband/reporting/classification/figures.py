@@ -7,7 +7,9 @@ import numpy as np
 
 from errorband.reporting.classification.assessment import Reliability
 from errorband.reporting.classification.content import ClassCurve, ClassMap
-from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, hover, label, layout, line
+from errorband.reporting.classification.decisions import Curves
+from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, band, hover, label, layout, line
+from errorband.reporting.parts.figures import axis_along
 from errorband.reporting.text import brief, count, listing, number, percent
 
 # Okabe and Ito's colours, which do on light and dark; dashes and symbols tell the classes apart without them.
@@ -78,38 +80,87 @@ def error_reject(curve: tuple[np.ndarray, np.ndarray]) -> Figure:
     return Figure(data, layout(*titles, xaxis={"tickformat": ".0%", "range": [0, 1]}, yaxis=y), alt, height=380)
 
 
+def class_reliability(each: Sequence[Reliability], classes: Sequence[str], shown: Sequence[int]) -> Figure:
+    """How often each class occurs, against how probable it was said to be."""
+    data = [line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False)]
+    for k, i in enumerate(shown):
+        r, name = each[i], label(classes[i])
+        off = (r.frequency < r.low) | (r.frequency > r.high)
+        marker = DOT | {"color": COLOURS[k], "symbol": SYMBOLS[k], "size": np.where(off, 11, 6), "opacity": 1}
+        told = np.stack([r.count, r.low, r.high], axis=1)
+        text = hover(name, "said %{x:.1%}", "found %{y:.1%} of %{customdata[0]} rows",
+                     "chance allows %{customdata[1]:.1%} to %{customdata[2]:.1%}")  # fmt: skip
+        data.append(line(r.confidence, r.frequency, COLOURS[k], dash=DASHES[k], width=1.5, mode="lines+markers",
+                         name=name, marker=marker, customdata=told, hoverinfo="all", hovertemplate=text))  # fmt: skip
+    parts = [
+        f"{classes[i]} {percent(f)} where {percent(s)} was said"
+        for i in shown
+        for s, f in zip(each[i].confidence[-1:], each[i].frequency[-1:], strict=True)
+    ]
+    alt = f"Reliability of the probability of each class; at its highest: {listing(parts, most=6)}."
+    titles = "probability of the class", "share of it among these rows"
+    return Figure(data, layout(*titles, showlegend=True, xaxis=SHARES, yaxis=SHARES), alt, height=380)
+
+
+def precision_recall(c: Curves, name: str) -> Figure:
+    """Precision against recall of one class, with the precision of guessing."""
+    text = hover("threshold %{customdata:.3g}", "finds %{x:.0%}", "%{y:.0%} of the alarms are right")
+    data = [
+        line([0, 1], [c.share, c.share], "@muted", dash="dash", width=1.5, name="guessing"),
+        line(c.recall, c.precision, "@model", width=2.5, customdata=c.threshold, name="this model", hoverinfo="all",
+             hovertemplate=text),
+    ]  # fmt: skip
+    half = float(c.precision[np.searchsorted(c.recall, 0.5)])
+    alt = f"Precision against recall of {name}: finding half of the rows, {percent(half)} of the alarms are right."
+    titles = f"share of {label(name, 20)} found (recall)", "share of alarms that are right (precision)"
+    return Figure(data, layout(*titles, showlegend=True, xaxis=SHARES, yaxis=SHARES), alt, height=380)
+
+
 def class_curve(c: ClassCurve, classes: Sequence[str], shown: Sequence[int]) -> Figure:
-    """Average probability of each class along an input, with training rows below by class."""
+    """Average probability of each class along an input, with its band, and training rows below by class."""
     data: list[dict[str, Any]] = []
+    e = c.effect
+    column, grid = e.input, e.input.on_axis(e.grid)
     for k, i in enumerate(shown):
         name, colour = label(classes[i]), COLOURS[k]
-        text = hover(f"{label(c.name)} %{{x:.4g}}", f"{name} %{{y:.1%}}")
-        mode = "markers" if c.discrete else "lines"
+        told = [
+            [column.shown(v, brief), lo, hi] for v, lo, hi in zip(e.grid, e.lower[:, i], e.upper[:, i], strict=True)
+        ]
+        text = hover(f"{label(column.name)} %{{customdata[0]}}", f"{name} %{{y:.1%}}",
+                     "95 % band %{customdata[1]:.1%} to %{customdata[2]:.1%}")  # fmt: skip
+        mode = "markers" if e.discrete else "lines"
         marker = DOT | {"color": colour, "symbol": SYMBOLS[k], "size": 9, "opacity": 1}
-        data.append(line(c.grid, c.share[:, i], colour, dash=DASHES[k], width=2.5, mode=mode, name=name, marker=marker,
-                         hoverinfo="all", hovertemplate=text))  # fmt: skip
-        rows = c.rows[c.codes == i]
+        more: dict[str, Any] = {}
+        if e.discrete:
+            more["error_y"] = {"type": "data", "symmetric": False, "array": e.upper[:, i] - e.share[:, i],
+                               "arrayminus": e.share[:, i] - e.lower[:, i], "color": colour}  # fmt: skip
+        else:
+            data.append(band(grid, e.lower[:, i], e.upper[:, i], _faint(colour), showlegend=False))
+        data.append(line(grid, e.share[:, i], colour, dash=DASHES[k], width=2.5, mode=mode, name=name, marker=marker,
+                         customdata=told, hoverinfo="all", hovertemplate=text, **more))  # fmt: skip
+        rows = c.rows[(c.codes == i) & ~np.isnan(c.rows)]
         data.append({
-            "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.015 + 0.035 * k), "yaxis": "y2",
-            "hoverinfo": "skip", "showlegend": False,
+            "type": "scatter", "mode": "markers", "x": column.on_axis(rows), "y": np.full(len(rows), 0.015 + 0.035 * k),
+            "yaxis": "y2", "hoverinfo": "skip", "showlegend": False,
             "marker": {"symbol": "line-ns-open", "size": 8, "color": colour, "opacity": 0.6},
         })  # fmt: skip
     ends = [
         f"{classes[i]} from {percent(first)} to {percent(last)}"
-        for i, first, last in zip(shown, c.share[0, shown], c.share[-1, shown], strict=True)
+        for i, first, last in zip(shown, e.share[0, shown], e.share[-1, shown], strict=True)
     ]
     alt = (
-        f"Average probability of the classes along {c.name} from {number(c.grid[0])} to {number(c.grid[-1])}: "
-        f"{listing(ends, most=6)}."
+        f"Average probability of the classes along {column.name} from {column.shown(e.grid[0], number)} to "
+        f"{column.shown(e.grid[-1], number)}: {listing(ends, most=6)}."
     )
-    shape = layout(label(c.name), "probability", showlegend=True, yaxis=SHARES)
-    if c.discrete:
-        shape["xaxis"] |= {"tickvals": c.grid, "ticktext": [brief(v) for v in c.grid]}
-    else:
-        reach = float(c.grid[-1] - c.grid[0]) or 1.0
-        shape["xaxis"]["range"] = [float(c.grid[0]) - 0.04 * reach, float(c.grid[-1]) + 0.04 * reach]
+    shape = layout(label(column.name), "probability", showlegend=True, yaxis=SHARES)
+    shape["xaxis"] |= axis_along(column, e.grid, e.discrete)
     shape["yaxis2"] = {"overlaying": "y", "visible": False, "range": [0, 1], "fixedrange": True}
     return Figure(data, shape, alt, height=300)
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"
 
 
 def class_map(m: ClassMap, i: int, classes: Sequence[str], names: Sequence[str]) -> Figure:

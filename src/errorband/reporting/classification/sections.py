@@ -3,6 +3,7 @@
 import numpy as np
 
 from errorband.reporting.classification import figures
+from errorband.reporting.classification.chooser import decision_chooser
 from errorband.reporting.classification.content import ClassificationContent
 from errorband.reporting.classification.scores import CLASS_METRICS, SHARES
 from errorband.reporting.page.document import Plot, Section, table
@@ -20,7 +21,7 @@ from errorband.reporting.parts.sections import (
     scores_section,
     search_section,
 )
-from errorband.reporting.text import brief, count, duration, listing, number, percent
+from errorband.reporting.text import count, duration, listing, number, percent
 
 
 def class_header(c: ClassificationContent) -> Html:
@@ -29,7 +30,7 @@ def class_header(c: ClassificationContent) -> Html:
     tiles = [
         ("right on held-out rows", percent(1 - own["error_rate"])),
         ("log loss", number(own["log_loss"], decimals=3)),
-        ("information", f"{number(own['information'], decimals=2)} bits"),
+        ("AUC", number(own["auc"], decimals=3)),
         ("log evidence", number(s.log_evidence, decimals=1)),
         ("rows to learn from + held out", f"{s.n_train:,} + {s.n_test:,}"),
         ("time to fit", duration(s.seconds)),
@@ -41,9 +42,9 @@ def class_sections(c: ClassificationContent) -> list[Section]:
     """All sections, in the order of reading."""
     clear = "Nothing stood out: the search converged, the probabilities hold, and the data show no oddities."
     parts = (
-        findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _relevance(c), _effects(c),
-        _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.input_names),
-        inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.input_names), hyperparameters_section(c),
+        findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _decisions(c), _relevance(c),
+        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.feature_names),
+        inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.feature_names), hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]
 
@@ -104,9 +105,51 @@ def _predictions(c: ClassificationContent) -> Section:
         "What is gained by leaving the least certain rows to somebody else (decide(X, reject=...)). A good model's "
         "curve falls.",
     )
+    each = Plot(
+        figures.class_reliability(c.class_reliability, c.classes, _to_draw(c)),
+        "The same for each class: how often it occurs where its probability is about so large. Large markers lie "
+        "outside of what chance would do with a calibrated model.",
+    )
     lead = "A class is only as good as its probability: right as often as it says."
-    blocks = [table_of_classes, [reliability, rejection]]
+    blocks = [[table_of_classes, reliability], [each, rejection]]
     return Section("predictions", "Predictions and their probabilities", lead, blocks)
+
+
+def _decisions(c: ClassificationContent) -> Section | None:
+    """Two classes: what a threshold does, and which one the costs ask for."""
+    if c.choices is None:
+        return None
+    k, name, other = c.choices, c.classes[c.choices.positive], c.classes[1 - c.choices.positive]
+    rows = [
+        [
+            f"{number(d.ratio) if d.ratio >= 1 else '1/' + number(1 / d.ratio)} to 1",
+            f"above {percent(d.threshold)}",
+            f"{d.found:,} of {d.found + d.missed:,}",
+            f"{d.false_alarms:,}",
+            number(d.cost, decimals=3),
+            number(d.cost_of_one_answer, decimals=3),
+        ]
+        for d in k.decisions
+    ]
+    head = [f"A missed {name} costs, to a false alarm", f"Say {name}", "Found", "False alarms", "Cost per row",
+            "Same answer for all"]  # fmt: skip
+    costs = table(head, rows, "Decisions by the ratio of costs", "stack", (2, 3, 4, 5))
+    chooser = decision_chooser(k, name, other)
+    curve = Plot(
+        figures.precision_recall(k.curves, name),
+        f"How many {name} are found against how many of the alarms are right, as the threshold falls.",
+    )
+    lead = (
+        f"What to do with a probability depends on what mistakes cost. If a missed {name} costs r times a false alarm, "
+        f"say {name} above 1/(1 + r): decide(X, loss=...) does so. Counts are of held-out rows, costs in units of a "
+        "false alarm."
+    )
+    return Section("decisions", "Which threshold", lead, [chooser, [curve], el("div", costs)])
+
+
+def _to_draw(c: ClassificationContent) -> list[int]:
+    """Classes whose curves are drawn: the one to be found of two, which mirrors the other; else the frequent ones."""
+    return [c.choices.positive] if c.choices is not None else _most_frequent(c)
 
 
 def _relevance(c: ClassificationContent) -> Section | None:
@@ -127,22 +170,24 @@ def _relevance(c: ClassificationContent) -> Section | None:
 def _effects(c: ClassificationContent) -> Section | None:
     if not c.effects:
         return None
-    shown = _most_frequent(c)
+    shown = _to_draw(c)
     alone = len(c.summary.input_names) == 1
     plots = [
         Plot(
             figures.class_curve(e, c.classes, shown),
-            "Ticks below are training rows of each class."
-            + ("" if alone else f" Average over {count(e.n_rows, 'training row')}."),
+            f"Along {e.effect.input.name}.",
         )
         for e in c.effects
     ]
-    lead = "The average probability of each class along one input, the others as they are in the data. "
+    which = c.classes[shown[0]] if c.choices is not None else "each class"
+    background = count(c.effects[0].effect.n_rows, "training row")
+    lead = f"The average probability of {which} along one input, the others as they are in {background}. "
     if alone:
-        lead = "The probability of each class along the input. "
-    else:
+        lead = f"The probability of {which} along the input. "
+    lead += "The band is the uncertainty of this average; ticks below are training rows of the class. "
+    if not alone:
         lead += f"Inputs with less than {percent(LEAST_RELEVANCE)} of the largest relevance are not shown. "
-    if len(shown) < len(c.classes):
+    if c.choices is None and len(shown) < len(c.classes):
         lead += f"Shown are the {len(shown)} most frequent of {len(c.classes)} classes."
     return Section("effects", "What the inputs do", lead.strip(), [plots])
 
@@ -156,14 +201,13 @@ def _surprises(c: ClassificationContent) -> Section | None:
             s.observed,
             percent(s.probability),
             f"{s.expected} ({percent(s.expected_probability)})",
-            "; ".join(f"{name} {brief(value)}" for name, value in s.inputs),
+            "; ".join(f"{name} {value}" for name, value in s.inputs),
         ]
         for s in c.surprises
     ]
     lead = (
         "Each training row predicted from all the others: those whose class was the least probable. Worth a look, for "
-        "a wrong label or for something the model does not know. Rows are counted from 0, or named by the index of "
-        "the table."
+        f"a wrong label or for something the model does not know. {c.rows_told}"
     )
     head = ["Row", "Class", "Its probability", "Expected", "Inputs, most relevant first"]
     return Section(

@@ -48,7 +48,34 @@
     }
   }
 
+  // Costs in, the threshold and what it does to the held-out rows out.
+  function choose() {
+    const form = document.getElementById("chooser");
+    if (!form) return;
+    const held = JSON.parse(form.dataset.rows);
+    const cost = ["chooser-miss", "chooser-alarm"].map((id) => document.getElementById(id));
+    const answer = document.getElementById("chooser-answer");
+    function update() {
+      const [miss, alarm] = cost.map((field) => Math.max(0, parseFloat(field.value) || 0));
+      if (miss + alarm === 0) { answer.textContent = "Give a cost above 0."; return; }
+      const threshold = alarm / (miss + alarm);
+      let found = 0, missed = 0, alarms = 0;
+      held.p.forEach((p, i) => {
+        if (p > threshold) { if (held.y[i]) found += 1; else alarms += 1; } else if (held.y[i]) missed += 1;
+      });
+      const total = miss * missed + alarm * alarms;
+      answer.textContent = "Say " + held.name + " above " + (100 * threshold).toFixed(1) + "\u202f%: of " + held.p.length +
+        " held-out rows it finds " + found + " of " + (found + missed) + " " + held.name + ", with " + alarms +
+        " false " + (alarms === 1 ? "alarm" : "alarms") + ", at a cost of " + (total / held.p.length).toPrecision(3) +
+        " per row.";
+    }
+    cost.forEach((field) => field.addEventListener("input", update));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    update();
+  }
+
   draw();
+  choose();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   addEventListener("beforeprint", () => { root.dataset.theme = "print"; draw({ width: 620 }); });
   addEventListener("afterprint", () => { delete root.dataset.theme; draw(); });

@@ -29,24 +29,29 @@ class Scores:
         Who predicts, and where its error band comes from.
     values : dict of str to float
         By the key of a :class:`Metric`; NaN where it is not defined.
-    losses : array (n,)
-        Of the held-out rows, for paired comparisons: squared errors, or log losses of class probabilities.
+    errors : dict of str to float
+        Standard errors of these values, by the same keys: what chance does with so many held-out rows. NaN where it is
+        not known.
+    losses : dict of str to array (n,)
+        Of the held-out rows, by the key of the metric that averages them, for paired comparisons.
     """
 
     name: str
     note: str
     values: dict[str, float]
-    losses: np.ndarray
+    errors: dict[str, float]
+    losses: dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Mean loss of a baseline minus that of the model, on the same rows.
+    """Mean loss of a baseline minus that of the model, on the same rows; ``metric`` is the key of the loss.
 
     ``verdict`` is "better" (the model is), "worse" or "even": within two standard errors of the difference.
     """
 
     baseline: str
+    metric: str
     difference: float
     standard_error: float
 
@@ -58,8 +63,19 @@ class Comparison:
         return "better" if self.difference > 0 else "worse"
 
 
-def paired(model: Scores, baseline: Scores) -> Comparison:
+def paired(model: Scores, baseline: Scores, metric: str) -> Comparison:
     """Comparison of the losses, row by row."""
-    difference = baseline.losses - model.losses
-    error = float(np.std(difference, ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else np.inf
-    return Comparison(baseline.name, float(np.mean(difference)), error)
+    difference = baseline.losses[metric] - model.losses[metric]
+    error = standard_error(difference) if len(difference) > 1 else np.inf
+    return Comparison(baseline.name, metric, float(np.mean(difference)), error)
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Standard error of the mean of independent values; NaN for fewer than two.
+
+    Examples
+    --------
+    >>> standard_error(np.array([1.0, 3.0]))
+    1.0
+    """
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

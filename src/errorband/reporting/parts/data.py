@@ -1,14 +1,18 @@
 """Rows and inputs of a report: those of the model or as given, which of them are drawn, and on which grid."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from errorband import effects
+from errorband.inputs import Input
+from errorband.reporting.text import brief, listing
 
 MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
 MAX_EFFECTS, MAX_SURPRISES, MAP_POINTS = 6, 10, 45
+INDEX_NAMES = "Rows are named by the index of the table."
 LEAST_RELEVANCE = 0.02  # of the largest: inputs below have no curve worth a plot
 
 
@@ -30,9 +34,11 @@ def check_rows(X: np.ndarray, y: np.ndarray, which: str) -> None:
         raise ValueError(f"X_{which} has {len(X)} rows and y_{which} {len(y)}; pass one target for each row.")
 
 
-def ranked_inputs(model: Any, X: np.ndarray, random_state: Any) -> tuple[np.ndarray, tuple[int, ...], list[int]]:
+def ranked_inputs(
+    model: Any, X: np.ndarray, columns: Sequence[Input], random_state: Any
+) -> tuple[np.ndarray, tuple[int, ...], list[int]]:
     """Return the relevance of each input, their positions sorted by it, and the positions of those worth a plot."""
-    importance = effects.relevance(model, X, random_state=random_state)
+    importance = effects.relevance(model, X, random_state=random_state, columns=columns)
     order = tuple(int(j) for j in np.argsort(-importance, kind="stable"))
     useful = [j for j in order if importance[j] >= LEAST_RELEVANCE * max(importance.max(), 1e-300)]
     return importance, order, useful
@@ -46,16 +52,42 @@ def grid_of_two(X: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
 
 def leave_one_out(model: Any) -> Any:
     """``model.loo()``, or None where inference has no closed form for it."""
+    if isinstance(getattr(model, "active_rows_", None), list):  # each class has learned from rows of its own
+        return None
     try:
         return model.loo()
     except NotImplementedError:
         return None
 
 
-def row_names(X: Any, n: int) -> list[str]:
-    """Return the names of n rows: the index of a table, or their positions."""
-    labels = getattr(X, "index", None)
-    return [str(i) for i in (labels if labels is not None and len(labels) == n else range(n))]
+@dataclasses.dataclass(frozen=True)
+class RowNames:
+    """What the rows of a table are called, and a sentence that says where these names come from."""
+
+    names: np.ndarray
+    told: str
+
+    @classmethod
+    def of(cls, X: Any, n: int, kept: Any = None) -> "RowNames":
+        """Names of n rows: the index of a table, or their positions. ``kept`` are positions among the rows of X."""
+        index = getattr(X, "index", None)
+        labels = None if index is None or callable(index) else np.asarray(index, dtype=object)
+        if labels is not None and kept is not None:
+            labels = labels[kept]
+        if labels is None or len(labels) != n:
+            return cls(np.array([str(i) for i in range(n)], dtype=object), "Rows are counted from 0.")
+        name = getattr(index, "name", None)
+        told = {"line": "Rows are lines of the file.", "row": "Rows are counted from 1.", None: INDEX_NAMES}
+        return cls(np.array([str(v) for v in labels], dtype=object), told.get(name, f"Rows are named by {name}."))
+
+    def listed(self, rows: Any, most: int = 5) -> str:
+        """The names of some rows in a sentence."""
+        return f"{'row' if len(rows) == 1 else 'rows'} {listing([str(v) for v in self.names[rows]], most)}"
+
+
+def described(columns: Sequence[Input], order: Sequence[int], row: np.ndarray) -> tuple[tuple[str, str], ...]:
+    """Names and values of the most relevant inputs of a row of features (D,), in words."""
+    return tuple((columns[j].name, columns[j].shown(float(columns[j].values(row[None])[0]), brief)) for j in order)
 
 
 def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:

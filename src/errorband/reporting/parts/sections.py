@@ -10,7 +10,7 @@ from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.parts import figures
 from errorband.reporting.parts.comparison import Comparison, Metric
-from errorband.reporting.text import count, duration, number, percent
+from errorband.reporting.text import count, duration, number, percent, places_for
 
 MAX_HYPERPARAMETERS = 60
 HYPERPARAMETERS_SHOWN = 12
@@ -55,8 +55,10 @@ def scores_section(
         about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
         values = [s.values[metric.key] for s in c.scores]
         best = _best(metric, values)
-        shown = [percent(v) if metric.key in shares else number(v, decimals=metric.decimals) for v in values]
-        cells = [el("span", text, class_="best") if i == best else text for i, text in enumerate(shown)]
+        cells = []
+        for i, s in enumerate(c.scores):
+            text, error = _with_error(metric, values[i], s.errors.get(metric.key, np.nan), metric.key in shares)
+            cells.append(join([el("span", text, class_="best") if i in best else text, error]))
         rows.append([about, *cells])
     head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
     scores = table(
@@ -64,18 +66,33 @@ def scores_section(
     )
     rivals = zip(c.scores[1:], c.comparisons, strict=True)
     others = [el("li", f"{s.name}: {s.note}. {difference(k)}") for s, k in rivals]
-    lead = f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit."
+    lead = (
+        f"Computed on {count(c.summary.n_test, 'row')} that were not used to fit; ± is one standard error, what chance "
+        "does with so many rows."
+    )
     if not others:
         return Section("metrics", "How good it is", lead, [scores])
-    lead += " The star marks the best of the row."
+    lead += " The star marks the best of the row, which chance may have chosen: the sentences below say where."
     return Section("metrics", "How good it is", lead, [scores, el("ul", *others, class_="notes")])
 
 
-def _best(metric: Metric, values: list[float]) -> int | None:
-    """Position of the best value; none for a single one, nor for coverage and width, to be judged together only."""
+def _best(metric: Metric, values: list[float]) -> list[int]:
+    """Positions of the best value; none for a single one, nor for coverage and width, to be judged together only."""
     if len(values) < 2 or not metric.better or not np.any(np.isfinite(values)):
-        return None
-    return int(np.nanargmin(values if metric.better == "low" else np.negative(values)))
+        return []
+    signed = np.asarray(values if metric.better == "low" else np.negative(values))
+    return np.flatnonzero(signed == np.nanmin(signed)).tolist()
+
+
+def _with_error(metric: Metric, value: float, error: float, share: bool) -> tuple[str, Html]:
+    """A value, and its standard error to as many digits."""
+    if share:
+        text, tail = percent(value), f"{100 * error:.1f}" if np.isfinite(error) else ""
+    else:
+        places = metric.decimals if metric.decimals is not None else places_for(value)
+        text = number(value, decimals=metric.decimals)
+        tail = number(error, 2, decimals=places) if np.isfinite(error) and np.isfinite(value) else ""
+    return text, el("small", f" ± {tail}") if tail else Html()
 
 
 def difference(k: Comparison, figure: str, better: str, worse: str) -> str:
@@ -109,8 +126,8 @@ def hyperparameters_section(c: Any) -> Section:
         more = table(head, rest, "More hyperparameters", "stack plain", (1,))
         blocks.append(el("details", el("summary", f"{len(rest)} more"), more))
     lead = (
-        "In the units of the data. A length-scale is the distance along an input over which the function changes "
-        "noticeably: long means smooth, or irrelevant."
+        "In the units of the data. A length-scale is the distance along an input over which the function bends: far "
+        "longer than the data means a straight line, steep or level. How much an input matters is said above."
     )
     if len(rows) > MAX_HYPERPARAMETERS:
         lead += f" {len(rows) - MAX_HYPERPARAMETERS} more are left out; see kernel_ of the model."

@@ -2,18 +2,23 @@
 
 import dataclasses
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from errorband import effects
+from errorband.inputs import Input
 from errorband.reporting.parts.describe import describe
 from errorband.training import FitResult
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The model, its data and its search. ``converged`` is None if nothing was searched."""
+    """The model, its data and its search. ``converged`` is None if nothing was searched.
+
+    ``input_names`` are those of the columns of the table, ``feature_names`` of what the model sees of them.
+    """
 
     estimator: str
     parts: dict[str, str]
@@ -21,6 +26,7 @@ class Summary:
     n_train: int
     n_test: int
     input_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
     target: str
     seconds: float | None
     iterations: int
@@ -31,8 +37,10 @@ class Summary:
     versions: str
 
 
-def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str = "") -> Summary:
-    """Return the summary of a fitted model; ``automatic`` as in :func:`describe`."""
+def summary(
+    model: Any, n_train: int, n_test: int, target: str, automatic: str = "", columns: Sequence[Input] | None = None
+) -> Summary:
+    """Return the summary of a fitted model; ``automatic`` as in :func:`describe`, ``columns`` the inputs."""
     import jax
 
     from errorband import __version__
@@ -47,7 +55,8 @@ def summary(model: Any, n_train: int, n_test: int, target: str, automatic: str =
         log_evidence=float(model.log_evidence_),
         n_train=n_train,
         n_test=n_test,
-        input_names=tuple(effects.input_names(model)),
+        input_names=tuple(c.name for c in (effects.plain_inputs(model) if columns is None else columns)),
+        feature_names=tuple(effects.input_names(model)),
         target=target,
         seconds=None if result is None else result.seconds,
         iterations=0 if result is None else result.iterations,

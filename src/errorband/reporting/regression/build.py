@@ -7,29 +7,33 @@ import numpy as np
 
 from errorband import effects
 from errorband.effects import quiet
-from errorband.predictive import Predictive
-from errorband.reporting.parts.coverage import FEW_ROWS, RIGHT, TOO_NARROW, TOO_WIDE, CoverageAt
+from errorband.inputs import Input
+from errorband.missing import Donors
 from errorband.reporting.parts.data import (
     MAP_POINTS,
     MAX_EFFECTS,
     MAX_POINTS,
     MAX_SURPRISES,
+    RowNames,
+    described,
     grid_of_two,
     has_labels,
     leave_one_out,
     ranked_inputs,
-    row_names,
     subset,
     training,
 )
-from errorband.reporting.parts.findings import Finding, data_findings, fit_findings, warnings_first
+from errorband.reporting.parts.data_findings import input_findings, leak_findings, missing_findings, row_findings
+from errorband.reporting.parts.findings import fit_findings, warnings_first
 from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing
 from errorband.reporting.parts.summary import summary
-from errorband.reporting.regression.assessment import LEVELS, RegressionAssessment, as_numbers, assess_regression
+from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
+from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
 from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise
-from errorband.reporting.text import count, listing, percent
+from errorband.reporting.regression.diagnostics import band_findings, conditional_coverage, error_findings
 
+MAX_GROUPED_INPUTS = 3  # the most relevant, along which coverage and errors are looked at
 MAX_RESIDUAL_INPUTS, CURVE_POINTS, N_DRAWS = 4, 200, 4
 
 
@@ -47,108 +51,104 @@ def build_regression(
     random_state: int = 0,
     assessment: RegressionAssessment | None = None,
     automatic: str = "",
+    columns: Sequence[Input] | None = None,
+    donors: Donors | None = None,
+    incomplete: Sequence[object] = (),
 ) -> RegressionContent:
     """Compute the content of a report on a fitted regressor; arguments as in :func:`errorband.reporting.report`."""
+    columns = effects.plain_inputs(model) if columns is None else tuple(columns)
     if assessment is None:
         assessment = assess_regression(
-            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target
+            model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target, donors=donors
         )
     a = assessment
     train_X, train_y = training(model, X_train, y_train, as_numbers)
     test_X = effects.inputs(model, X_test)
+    names, test_names = RowNames.of(X_train, len(train_y)), RowNames.of(X_test, len(a.y))
     rng = np.random.default_rng(random_state)
-    left_out = leave_one_out(model)
     rows = hyperparameters(model, target)
-    importance, order, useful = ranked_inputs(model, train_X, random_state)
-    d = train_X.shape[1]
+    importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
+    ranked = [columns[j] for j in order]
+    held = inside(pit_bounds(a.y, a.predictive), 0.95)
+    groups = conditional_coverage(held, a.predictive.mean, test_X, ranked[:MAX_GROUPED_INPUTS], target)
     findings = [
-        *fit_findings(model, rows, train_X, train_y),
-        *data_findings(train_X, test_X, np.asarray(model.scaling_.x_scale)),
-        *prediction_findings(a.calibration.at, len(a.y), None if left_out is None else left_out.z_score),
+        *fit_findings(model, rows, train_y),
+        *input_findings(columns, importance, rows, train_X),
+        *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names),
+        *leak_findings(train_X, train_y, columns, classes=False),
+        *missing_findings(incomplete, test_X, test_names.told),
+        *band_findings(a.calibration.at, groups, len(a.y)),
     ]
+    left_out, surprises = leave_one_out(model), None
+    if left_out is not None:
+        kept, kept_names = model.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(model))
+        z = normal_scores(left_out.y, left_out.predictive)
+        findings += error_findings(z, left_out.predictive.mean, kept, ranked[:MAX_GROUPED_INPUTS], target, kept_names)
+        surprises = _surprises(left_out, z, kept, kept_names, columns, order)
     return RegressionContent(
         title=title,
-        summary=summary(model, len(train_y), len(a.y), target, automatic),
+        summary=summary(model, len(train_y), len(a.y), target, automatic, columns),
         verdict=a.verdict,
         data_notes=tuple(data_notes),
         target_range=(train_y.min(), float(np.median(train_y)), train_y.max(), train_y.std()),
         findings=warnings_first(findings),
         scores=a.scores,
         comparisons=a.comparisons,
-        held_out=_held_out(test_X, a.y, a.predictive, rng),
+        densities=a.densities,
+        held_out=_held_out(test_X, a, rng, test_names),
         calibration=a.calibration,
+        groups=groups,
+        columns=columns,
         relevance=importance,
         order=order,
-        effects=_effects(model, train_X, useful[:MAX_EFFECTS]) if d > 1 else (),
-        surprises=None if left_out is None else _surprises(left_out, X_train, order, model),
+        effects=_effects(model, train_X, [columns[j] for j in useful[:MAX_EFFECTS]]) if train_X.shape[1] > 1 else (),
+        surprises=surprises,
+        rows_told=names.told,
         hyperparameters=tuple(rows),
-        curve=_curve(model, train_X, train_y, test_X, rng) if d == 1 else None,
-        map=_map(model, train_X, rng) if d == 2 else None,
+        curve=_curve(model, train_X, train_y, test_X, rng) if train_X.shape[1] == 1 else None,
+        map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
     )
 
 
-def prediction_findings(coverages: Sequence[CoverageAt], n_test: int, z_scores: np.ndarray | None) -> list[Finding]:
-    """Return findings about bands that do not hold, and about training rows far from what the others predict."""
-    found: list[Finding] = []
-    if n_test < FEW_ROWS:
-        text = f"With {count(n_test, 'held-out row')} the metrics and the coverage are rough."
-        found.append(Finding("note", "Few held-out rows", text))
-    wrong = [c for c in coverages if c.verdict in (TOO_NARROW, TOO_WIDE)]
-    doubtful = [c for c in coverages if c.verdict != RIGHT and c not in wrong]
-    if wrong:
-        parts = [f"the {percent(c.level)} band holds {percent(c.observed)} of the targets" for c in wrong]
-        found.append(Finding("warning", f"Bands {wrong[-1].verdict}", listing(parts).capitalize() + "."))
-    if doubtful:
-        parts = [
-            f"the {percent(c.level)} band holds {percent(c.observed)} of the targets, where chance allows a calibrated "
-            f"one {percent(c.low)} to {percent(c.high)}"
-            for c in doubtful
-        ]
-        found.append(Finding("note", f"Bands {doubtful[-1].verdict}", listing(parts).capitalize() + "."))
-    wild = 0 if z_scores is None else int(np.sum(np.abs(z_scores) > 4))
-    if wild:
-        text = (
-            f"{count(wild, 'training row')} lie more than four standard deviations from what the other rows predict. "
-            "Look for errors in them, or use a likelihood with heavier tails."
-        )
-        found.append(Finding("warning", "Outliers", text))
-    return found
+def _kept(model: Any) -> np.ndarray | None:
+    """Positions, among the training rows, of those the model has kept; None if it has all."""
+    return getattr(model, "active_rows_", None)
 
 
-def _held_out(X: np.ndarray, y: np.ndarray, predictive: Predictive, rng: np.random.Generator) -> HeldOut:
-    shown = subset(len(y), MAX_POINTS, rng)
-    lower, upper = predictive.interval(0.95)
-    z = (y - predictive.mean) / predictive.std
+def _held_out(X: np.ndarray, a: RegressionAssessment, rng: np.random.Generator, names: RowNames) -> HeldOut:
+    shown = subset(len(a.y), MAX_POINTS, rng)
+    lower, upper = a.predictive.interval(0.95)
+    z = a.calibration.scores
     return HeldOut(
-        len(y), shown, X[shown], y[shown], predictive.mean[shown], lower[shown], upper[shown], z[shown]
+        len(a.y), shown, names.names[shown], X[shown], a.y[shown], a.predictive.mean[shown], lower[shown],
+        upper[shown], z[shown],
     )  # fmt: skip
 
 
-def _surprises(left_out: Any, X_given: Any, order: Sequence[int], model: Any) -> tuple[Surprise, ...]:
-    names = effects.input_names(model)
-    data = model.training_data()[0]
-    labels = row_names(X_given, len(data))
+def _surprises(
+    left_out: Any, z: np.ndarray, X: np.ndarray, names: RowNames, columns: Sequence[Input], order: Sequence[int]
+) -> tuple[Surprise, ...]:
     lower, upper = left_out.predictive.interval(0.95)
-    worst = np.argsort(-np.abs(left_out.z_score), kind="stable")[:MAX_SURPRISES]
+    worst = np.argsort(-np.abs(z), kind="stable")[:MAX_SURPRISES]
     return tuple(
         Surprise(
-            labels[i],
+            str(names.names[i]),
             float(left_out.y[i]),
             float(left_out.predictive.mean[i]),
             float(lower[i]),
             float(upper[i]),
-            float(left_out.z_score[i]),
-            tuple((names[j], float(data[i, j])) for j in order[:4]),
+            float(z[i]),
+            described(columns, order[:4], X[i]),
         )
         for i in worst
     )
 
 
-def _effects(model: Any, X: np.ndarray, chosen: Sequence[int]) -> tuple[effects.PartialDependence, ...]:
+def _effects(model: Any, X: np.ndarray, chosen: Sequence[Input]) -> tuple[effects.PartialDependence, ...]:
     if effects.main_latent(model) is None:
         return ()
-    return tuple(effects.partial_dependence(model, X, j) for j in chosen)
+    return tuple(effects.partial_dependence(model, X, column) for column in chosen)
 
 
 def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np.random.Generator) -> Curve | None:

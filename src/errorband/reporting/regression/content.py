@@ -5,20 +5,23 @@ import dataclasses
 import numpy as np
 
 from errorband.effects import PartialDependence
+from errorband.inputs import Input
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.parts.inducing.content import InducingContent
 from errorband.reporting.parts.summary import Summary
-from errorband.reporting.regression.assessment import Calibration
+from errorband.reporting.regression.calibration import Calibration
+from errorband.reporting.regression.diagnostics import Group
 
 
 @dataclasses.dataclass(frozen=True)
 class HeldOut:
-    """Held-out rows that are drawn: ``shown`` are their positions among ``total``."""
+    """Held-out rows that are drawn: ``shown`` are their positions among ``total``, ``names`` what they are called."""
 
     total: int
     shown: np.ndarray
+    names: np.ndarray
     X: np.ndarray
     actual: np.ndarray
     mean: np.ndarray
@@ -37,7 +40,7 @@ class Surprise:
     lower: float
     upper: float
     z_score: float
-    inputs: tuple[tuple[str, float], ...]
+    inputs: tuple[tuple[str, str], ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,12 +83,16 @@ class RegressionContent:
     findings: tuple[Finding, ...]
     scores: tuple[Scores, ...]
     comparisons: tuple[Comparison, ...]
+    densities: tuple[Comparison, ...]
     held_out: HeldOut
     calibration: Calibration
+    groups: tuple[Group, ...]
+    columns: tuple[Input, ...]
     relevance: np.ndarray
     order: tuple[int, ...]
     effects: tuple[PartialDependence, ...]
     surprises: tuple[Surprise, ...] | None
+    rows_told: str
     hyperparameters: tuple[Hyperparameter, ...]
     curve: Curve | None
     map: Map | None

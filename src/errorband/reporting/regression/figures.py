@@ -3,10 +3,14 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import beta
 
 from errorband.effects import PartialDependence
+from errorband.inputs import Input
 from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, band, hover, label, layout, line
-from errorband.reporting.regression.assessment import Calibration
+from errorband.reporting.parts.figures import axis_along, axis_of
+from errorband.reporting.regression.calibration import Calibration
 from errorband.reporting.regression.content import Curve, HeldOut, Map
 from errorband.reporting.text import brief, count, listing, number, percent
 
@@ -26,12 +30,12 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
         data.append({
             "type": "scatter", "mode": "markers", "name": f"{name} ({int(mask.sum())})",
             "x": held.actual[mask], "y": held.mean[mask],
-            "customdata": np.stack([held.shown[mask], held.lower[mask], held.upper[mask]], axis=1),
+            "customdata": rows_told(held, mask),
             "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down,
                         "color": f"{colour}/0.3", "thickness": 1, "width": 0},
             "marker": DOT | {"color": colour, "symbol": symbol},
             "hovertemplate": hover(
-                "held-out row %{customdata[0]}", "actual %{x:.4g}", "predicted %{y:.4g}",
+                "row %{customdata[0]}", "actual %{x:.4g}", "predicted %{y:.4g}",
                 "95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}",
             ),
         })  # fmt: skip
@@ -41,6 +45,12 @@ def predicted_vs_actual(held: HeldOut, target: str) -> Figure:
     )
     titles = (f"actual {label(target)}", f"predicted {label(target)}")
     return Figure(data, layout(*titles, showlegend=True), alt, height=420)
+
+
+def rows_told(held: HeldOut, mask: np.ndarray) -> list[list[Any]]:
+    """Name and band of rows, for hover texts."""
+    bands = zip(held.names[mask], held.lower[mask], held.upper[mask], strict=True)
+    return [[label(str(name), 40), lower, upper] for name, lower, upper in bands]
 
 
 def calibration(c: Calibration, n: int) -> Figure:
@@ -58,55 +68,96 @@ def calibration(c: Calibration, n: int) -> Figure:
     return Figure(data, shape, alt, height=420)
 
 
-def residuals(held: HeldOut, j: int, name: str) -> Figure:
+def residuals(held: HeldOut, column: Input) -> Figure:
     """Standardised residuals along one input."""
-    x, z = held.X[:, j], held.z_score
-    ends = [float(x.min()), float(x.max())]
+    return _residuals(held, column.values(held.X), column)
+
+
+def residuals_by_prediction(held: HeldOut, target: str) -> Figure:
+    """Standardised residuals along the prediction."""
+    return _residuals(held, held.mean, Input.number(f"predicted {target}", 0))
+
+
+def _residuals(held: HeldOut, values: np.ndarray, column: Input) -> Figure:
+    z = held.z_score
+    known = ~np.isnan(values)
     wild = np.abs(z) > 2
+    ends = column.on_axis([values[known].min(), values[known].max()] if known.any() else [0.0, 1.0])
     data = [line(ends, [v, v], "@muted", dash="dash" if v else "solid", width=1) for v in (-2, 0, 2)]
-    for mask, colour, symbol in ((~wild, "@model", "circle"), (wild, "@accent", "diamond")):
+    for mask, colour, symbol in ((known & ~wild, "@model", "circle"), (known & wild, "@accent", "diamond")):
+        told = [
+            [label(str(n), 40), column.shown(v, brief)] for n, v in zip(held.names[mask], values[mask], strict=True)
+        ]
         data.append({
-            "type": "scatter", "mode": "markers", "x": x[mask], "y": z[mask], "customdata": held.shown[mask],
+            "type": "scatter", "mode": "markers", "x": column.on_axis(values[mask]), "y": z[mask], "customdata": told,
             "marker": DOT | {"size": 5, "color": colour, "symbol": symbol},
-            "hovertemplate": hover("held-out row %{customdata}", f"{label(name)} %{{x:.4g}}", "residual %{y:.2f} sd"),
+            "hovertemplate": hover(
+                "row %{customdata[0]}", f"{label(column.name)} %{{customdata[1]}}", "residual %{y:.2f} sd"
+            ),
         })  # fmt: skip
     alt = (
-        f"Scatter plot of standardised residuals against {name}: {int(wild.sum())} of {len(z)} lie more than two "
-        f"standard deviations from zero, where about {0.0455 * len(z):.0f} are expected."
+        f"Scatter plot of standardised residuals against {column.name}: {int(wild.sum())} of {len(z)} lie more than "
+        f"two standard deviations from zero, where about {0.0455 * len(z):.0f} are expected."
     )
-    return Figure(data, layout(label(name), "residual / sd"), alt, height=260)
+    shape = layout(label(column.name), "residual / sd")
+    shape["xaxis"] |= axis_of(column)
+    return Figure(data, shape, alt, height=260)
+
+
+def quantiles(z: np.ndarray) -> Figure:
+    """Sorted normal scores against those expected, with the range that chance gives each of them."""
+    n = len(z)
+    rank = np.arange(1, n + 1)
+    low, middle, high = (ndtri(beta.ppf(q, rank, n + 1 - rank)) for q in (0.025, 0.5, 0.975))
+    ordered = np.sort(z)
+    far = np.unique(
+        np.concatenate([np.arange(min(n, 60)), np.linspace(0, n - 1, 200).astype(int), np.arange(max(n - 60, 0), n)])
+    )
+    data = [
+        band(middle[far], low[far], high[far], "@muted/0.22", name="chance, if calibrated"),
+        line([middle[0], middle[-1]], [middle[0], middle[-1]], "@muted", dash="dash", width=1.5, showlegend=False),
+        line(middle[far], ordered[far], "@model", mode="markers", marker=DOT | {"size": 5}, name="held-out rows",
+             hoverinfo="all", hovertemplate=hover("expected %{x:.2f}", "found %{y:.2f} sd")),
+    ]  # fmt: skip
+    outside = int(np.sum((ordered < low) | (ordered > high)))
+    alt = (
+        f"Quantile plot of {count(n, 'standardised residual')}: from {number(ordered[0])} to {number(ordered[-1])}, "
+        f"{outside} of them outside the range of chance."
+    )
+    return Figure(data, layout("expected of a normal distribution", "residual / sd", showlegend=True), alt, height=300)
 
 
 def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     """Average prediction along an input, with its band; ``rows`` are the input's values in the held-out rows."""
-    ends = "95 % band %{customdata[0]:.4g} to %{customdata[1]:.4g}"
-    text = hover(f"{label(e.name)} %{{x:.4g}}", "average %{y:.4g}", ends)
+    c, grid = e.input, e.input.on_axis(e.grid)
     lower, upper = e.curve.interval(0.95)
-    custom = np.stack([lower, upper], axis=1)
+    custom = [[c.shown(v, brief), lo, hi] for v, lo, hi in zip(e.grid, lower, upper, strict=True)]
+    text = hover(
+        f"{label(c.name)} %{{customdata[0]}}", "average %{y:.4g}",
+        "95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}",
+    )  # fmt: skip
     point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": text}
     if e.discrete:
         bars = {"type": "data", "array": upper - e.curve.mean, "color": "@model", "thickness": 2, "width": 6}
         point |= {"mode": "markers", "error_y": bars, "marker": DOT | {"size": 9, "opacity": 1}}
-        data = [line(e.grid, e.curve.mean, "@model", **point)]
+        data = [line(grid, e.curve.mean, "@model", **point)]
     else:
-        data = [band(e.grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
-        data.append(line(e.grid, e.curve.mean, "@model", width=2.5, **point))
+        data = [band(grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
+        data.append(line(grid, e.curve.mean, "@model", width=2.5, **point))
+    known = rows[~np.isnan(rows)]
     rug = {
-        "type": "scatter", "mode": "markers", "x": rows, "y": np.full(len(rows), 0.03), "yaxis": "y2",
+        "type": "scatter", "mode": "markers", "x": c.on_axis(known), "y": np.full(len(known), 0.03), "yaxis": "y2",
         "hoverinfo": "skip", "marker": {"symbol": "line-ns-open", "size": 9, "color": "@muted", "opacity": 0.55},
     }  # fmt: skip
     i, k = int(np.argmin(e.curve.mean)), int(np.argmax(e.curve.mean))
+    ends = [c.shown(e.grid[at], number) for at in (0, -1, i, k)]
     alt = (
-        f"Curve of the average predicted {target} along {e.name}, from {number(e.grid[0])} to {number(e.grid[-1])}: "
-        f"lowest {number(e.curve.mean[i])} at {number(e.grid[i])}, highest {number(e.curve.mean[k])} at "
-        f"{number(e.grid[k])}; the 95 % band is {number(np.mean(upper - lower))} wide on average."
+        f"Curve of the average predicted {target} along {c.name}, from {ends[0]} to {ends[1]}: lowest "
+        f"{number(e.curve.mean[i])} at {ends[2]}, highest {number(e.curve.mean[k])} at {ends[3]}; the 95 % band is "
+        f"{number(np.mean(upper - lower))} wide on average."
     )
-    shape = layout(label(e.name), label(target, 20))
-    if e.discrete:
-        shape["xaxis"] |= {"tickvals": e.grid, "ticktext": [brief(v) for v in e.grid]}
-    else:  # a value far out would squeeze the curve into a corner
-        reach = float(e.grid[-1] - e.grid[0]) or 1.0
-        shape["xaxis"]["range"] = [float(e.grid[0]) - 0.04 * reach, float(e.grid[-1]) + 0.04 * reach]
+    shape = layout(label(c.name), label(target, 20))
+    shape["xaxis"] |= axis_along(c, e.grid, e.discrete)
     shape["yaxis2"] = {"overlaying": "y", "visible": False, "range": [0, 1], "fixedrange": True}
     return Figure([*data, rug], shape, alt, height=270)
 

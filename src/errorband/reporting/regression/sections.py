@@ -4,6 +4,7 @@ from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts import figures as parts_figures
 from errorband.reporting.parts.comparison import Comparison
+from errorband.reporting.parts.coverage import CoverageAt
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.hyperparameters import LATENT
 from errorband.reporting.parts.inducing.sections import inducing_section
@@ -20,7 +21,7 @@ from errorband.reporting.regression import figures
 from errorband.reporting.regression.build import MAX_RESIDUAL_INPUTS
 from errorband.reporting.regression.content import RegressionContent
 from errorband.reporting.regression.scores import METRICS
-from errorband.reporting.text import brief, count, duration, listing, number, percent, places_for
+from errorband.reporting.text import count, duration, listing, number, percent, places_for
 
 
 def regression_header(c: RegressionContent) -> Html:
@@ -42,7 +43,7 @@ def regression_sections(c: RegressionContent) -> list[Section]:
     clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
     parts = (
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.input_names),
+        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.feature_names),
         hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]
@@ -84,11 +85,15 @@ def _data(c: RegressionContent) -> Section:
 
 
 def _metrics(c: RegressionContent) -> Section:
-    return scores_section(c, METRICS, {"coverage"}, _difference)
+    of_density = {k.baseline: k for k in c.densities}
 
+    def compared(k: Comparison) -> str:
+        by = "mean absolute error" if k.metric == "mae" else "mean squared error"
+        accuracy = difference(k, by, "the model is more accurate", "the model is less accurate")
+        bands = "the model's bands say more", "the model's bands say less"
+        return f"{accuracy} {difference(of_density[k.baseline], 'NLPD', *bands)}"
 
-def _difference(k: Comparison) -> str:
-    return difference(k, "mean squared error", "the model is more accurate", "the model is less accurate")
+    return scores_section(c, METRICS, {"coverage"}, compared)
 
 
 def _predictions(c: RegressionContent) -> Section:
@@ -103,29 +108,37 @@ def _predictions(c: RegressionContent) -> Section:
         "How many targets the bands really hold. On the dashed line the bands are honest, below it too narrow, above "
         f"it too wide; {held.total:,} rows of a calibrated model would stay in the grey area 95 % of the time.",
     )
-    rows = [
-        [
-            f"{percent(a.level)} band",
-            percent(a.observed),
-            f"{percent(a.low)} to {percent(a.high)}",
-            number(a.width),
-            a.verdict,
-        ]
-        for a in c.calibration.at
-    ]
+    rows = [[f"{percent(a.level)} band", *_coverage(a), number(a.width), a.verdict] for a in c.calibration.at]
     head = ["Band", "Holds", "Chance allows", "Mean width", "The band is"]
-    coverage = table(head, rows, "Coverage of the bands", "stack", (1, 2, 3))
-    lead = "A prediction is only as good as its error band: narrow, and right as often as it says."
-    return Section("predictions", "Predictions and their bands", lead, [[scatter, curve], el("div", coverage)])
+    blocks = [[scatter, curve], el("div", table(head, rows, "Coverage of the bands", "stack", (1, 2, 3)))]
+    if c.groups:
+        parts = [[g.where, f"{g.n:,}", *_coverage(g.coverage), g.coverage.verdict] for g in c.groups]
+        head = ["In a part of the data", "Rows", "95 % band holds", "Chance allows", "The band is"]
+        shown = table(head, parts, "Coverage in parts of the data", "stack", (1, 2, 3))
+        blocks.append(el("details", el("summary", "Coverage in parts of the data"), shown, open="open"))
+    lead = "A prediction is only as good as its error band: narrow, and right as often as it says, everywhere."
+    return Section("predictions", "Predictions and their bands", lead, blocks)
+
+
+def _coverage(a: CoverageAt) -> list[str]:
+    return [percent(a.observed), f"{percent(a.low)} to {percent(a.high)}"]
 
 
 def _residuals(c: RegressionContent) -> Section:
-    names = c.summary.input_names
-    chosen = c.order[:MAX_RESIDUAL_INPUTS]
-    plots = [Plot(figures.residuals(c.held_out, j, names[j]), f"Residuals along {names[j]}.") for j in chosen]
+    held, target = c.held_out, c.summary.target
+    plots = [
+        Plot(figures.residuals_by_prediction(held, target), "Along the prediction: a funnel means unequal noise."),
+        Plot(
+            figures.quantiles(c.calibration.scores),
+            "Sorted, against what a calibrated model would leave. An S that is steep at the ends means heavy tails.",
+        ),
+    ]
+    chosen = [c.columns[j] for j in c.order[:MAX_RESIDUAL_INPUTS]]
+    plots += [Plot(figures.residuals(held, column), f"Along {column.name}.") for column in chosen]
     lead = (
-        "Actual minus predicted, in standard deviations of the prediction. A good model leaves a cloud without shape, "
-        "with one row in twenty beyond the dashed lines. " + drawn(len(c.held_out.shown), c.held_out.total, "held-out")
+        "Actual minus predicted, in standard deviations of the prediction (normal scores where it is not normal). A "
+        "good model leaves a cloud without shape, with one row in twenty beyond the dashed lines. "
+        + drawn(len(held.shown), held.total, "held-out")
     )
     return Section("residuals", "What is left over", lead, [plots])
 
@@ -150,14 +163,16 @@ def _effects(c: RegressionContent) -> Section | None:
     target = c.summary.target
     plots = [
         Plot(
-            figures.effect(e, target if e.in_target_units else LATENT, c.held_out.X[:, e.feature]),
-            f"Average over {count(e.n_rows, 'training row')}; ticks below are held-out rows.",
+            figures.effect(e, target if e.in_target_units else LATENT, e.input.values(c.held_out.X)),
+            f"Along {e.input.name}.",
         )
         for e in c.effects
     ]
+    background = count(c.effects[0].n_rows, "training row")
     lead = (
-        f"The average prediction along one input, the others as they are in the data. Bands of 50, 80 and 95 % are the "
-        f"uncertainty of this average, noise left out. Inputs with less than {percent(LEAST_RELEVANCE)} of the largest "
+        f"The average prediction along one input, the others as they are in {background}; ticks below are held-out "
+        "rows. Bands of 50, 80 and 95 % are the uncertainty of this average, noise left out. "
+        f"Inputs with less than {percent(LEAST_RELEVANCE)} of the largest "
         "relevance are not shown."
     )
     return Section("effects", "What the inputs do", lead, [plots])
@@ -172,12 +187,12 @@ def _surprises(c: RegressionContent) -> Section | None:
         observed, expected, lower, upper = (
             number(v, decimals=places) for v in (s.observed, s.expected, s.lower, s.upper)
         )
-        inputs = "; ".join(f"{name} {brief(value)}" for name, value in s.inputs)
+        inputs = "; ".join(f"{name} {value}" for name, value in s.inputs)
         rows.append([s.row, observed, f"{expected} ({lower} to {upper})", number(s.z_score, decimals=2), inputs])
     lead = (
         "Each training row predicted from all the others. A score beyond ±3 is rare (about one row in 370 under "
         "Gaussian predictions, more under heavy-tailed ones): worth a look, for a slip in the data or something the "
-        "model does not know. Rows are counted from 0, or named by the index of the table."
+        f"model does not know. {c.rows_told}"
     )
     head = ["Row", "Observed", "Expected (95 % band)", "Score", "Inputs, most relevant first"]
     return Section(

@@ -1,0 +1,81 @@
+"""What fitted models know of their data, in the units of the data."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from errorband.inputs import Input
+
+
+def search_log_evidence(model: Any) -> float:
+    """Log evidence of the rows that were searched; a model conditioned on other rows remembers it."""
+    return getattr(model, "search_log_evidence_", model.log_evidence_)
+
+
+def additive(model: Any) -> bool:
+    """Whether targets are the latent function plus noise, so that both have the same units."""
+    return model.likelihood_.location_scale
+
+
+def main_latent(model: Any) -> str | None:
+    """Name of the latent function that predictions follow: the only one, or the one in the units of the target.
+
+    None if there are several and none of them is.
+    """
+    names, likelihood = model.likelihood_.latent_names, model.likelihood_
+    if len(names) == 1:
+        return names[0]
+    return next((name for l, name in enumerate(names) if likelihood.latent_in_units(l)), None)
+
+
+def inputs(model: Any, X: Any = None) -> np.ndarray:
+    """X as an array of floats with the columns of the model; the training inputs if None."""
+    if X is None:
+        return model.training_data()[0]
+    check_is_fitted(model)
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        raise ValueError(f"X must have {model.n_features_in_} columns, as in fit; got shape {X.shape}.")
+    return X
+
+
+def input_names(model: Any) -> list[str]:
+    """Column names seen in ``fit``, or x0, x1, … if there were none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def feature_position(feature: int | str, names: list[str]) -> int:
+    """Position of an input given by position or name."""
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"feature={feature!r}: the model has {', '.join(map(repr, names[:20]))}.")
+        return names.index(feature)
+    if not -len(names) <= feature < len(names):
+        raise ValueError(f"feature={feature}: the model has {len(names)} inputs, counted from 0.")
+    return int(feature) % len(names)
+
+
+def plain_inputs(model: Any) -> tuple[Input, ...]:
+    """Return each feature of the model as an input of its own."""
+    return tuple(Input.number(name, j) for j, name in enumerate(input_names(model)))
+
+
+def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
+    """Functions drawn from the posterior at the rows of X: (n, rows)."""
+    latent = main_latent(model) or True
+    return quiet(model.sample_posterior, X, n_samples=n, random_state=random_state, latent=latent)
+
+
+def quiet(method: Any, X: np.ndarray, **options: Any) -> Any:
+    """Call ``method(X)`` without scikit-learn's remark that our own array has no column names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return method(X, **options)
+
+
+def sample_rows(rows: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """At most n of the rows, drawn at random."""
+    return rows if len(rows) <= n else rows[np.sort(rng.choice(len(rows), n, replace=False))]

@@ -1,0 +1,82 @@
+"""How much each input matters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband.effects.known import additive, inputs, main_latent, plain_inputs, quiet, sample_rows
+from errorband.inputs import Input
+
+
+def relevance(
+    model: Any,
+    X: Any = None,
+    *,
+    n_rows: int = 200,
+    random_state: Any = 0,
+    columns: Sequence[Input] | None = None,
+) -> np.ndarray:
+    r"""How much the prediction depends on each input, in the units of the target.
+
+    The square root of the total-effect variance of the predicted mean :math:`f`,
+
+    .. math:: r_j = \sqrt{\tfrac12 \, \mathrm E \left[ (f(x) - f(x'_j, x_{-j}))^2 \right]},
+
+    where :math:`x'_j` is the value of input j in another row of the data. Interactions count, the scale of the inputs
+    does not, and any kernel will do: for a linear function it is the slope times the input's standard deviation.
+    For a classifier :math:`f` is the vector of class probabilities over √2, so that with two classes it is the
+    typical change of the probability of either.
+
+    Parameters
+    ----------
+    model : fitted errorband estimator
+    X : array or DataFrame (n, D), optional
+        Rows that say how the inputs are distributed; the training inputs by default.
+    n_rows : int
+        At most this many of the rows are used.
+    random_state : int or Generator
+        Which rows, and which other rows they are paired with.
+    columns : sequence of Input, optional
+        Columns of a table that became several features, which are replaced together. By default each feature is an
+        input of its own.
+
+    Returns
+    -------
+    array, one number for each input
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2))
+    >>> model = GPRegressor().fit(X, 3 * X[:, 0] + 0.1 * rng.normal(size=50))
+    >>> large, small = relevance(model)
+    >>> bool(large > 10 * small)
+    True
+    """
+    rng = np.random.default_rng(random_state)
+    rows = sample_rows(inputs(model, X), n_rows, rng)
+    columns = plain_inputs(model) if columns is None else columns
+    n = len(rows)
+    if n < 2:
+        return np.zeros(len(columns))
+    here = np.tile(_response(model, rows), (2, 1))
+    order = rng.permutation(n)
+    total = np.empty(len(columns))
+    for i, column in enumerate(columns):
+        changed, own = np.tile(rows, (2, 1)), list(column.columns)
+        for k in range(2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
+            changed[np.ix_(k * n + order, own)] = rows[np.ix_(np.roll(order, k + 1), own)]
+        total[i] = np.mean(np.sum((here - _response(model, changed)) ** 2, axis=1))
+    return np.sqrt(0.5 * total)
+
+
+def _response(model: Any, rows: np.ndarray) -> np.ndarray:
+    """What is predicted: (n, 1) for a mean, (n, C) for class probabilities."""
+    if hasattr(model, "predict_proba"):
+        return quiet(model.predict_proba, rows) / np.sqrt(2)
+    # The latent mean where it is the same: it needs no variances.
+    latent = main_latent(model) if additive(model) else False
+    return quiet(model.predict, rows, latent=latent)[:, None]

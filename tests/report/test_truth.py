@@ -1,0 +1,217 @@
+"""What a report says, on data for which the truth is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband.inputs import Input
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
+from errorband.reporting import report
+from errorband.reporting.classification.assessment import class_verdict
+from errorband.reporting.classification.scores import class_score, ranking
+from errorband.reporting.parts.data import RowNames
+from errorband.reporting.parts.data_findings import input_findings, leak_findings, row_findings
+from errorband.reporting.regression.assessment import assess_regression
+from errorband.reporting.regression.calibration import calibrate, inside, normal_scores, pit_bounds
+from errorband.reporting.regression.diagnostics import conditional_coverage, error_findings
+
+
+def _found(content):
+    return {f.title: f.text for f in content.findings}
+
+
+# ------------------------------------------------------------------------------------------------------------- inputs
+def test_a_steep_straight_line_is_not_called_without_effect():
+    """A length-scale of forty ranges along x1, which matters most, and along x2, which does nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(80, 3))
+    y = np.sin(6 * X[:, 0]) + 5 * X[:, 1] + 0.1 * rng.normal(size=80)
+    model = GPRegressor(SquaredExponential([1.0, 100.0, 1e6], 400.0), likelihood=Gaussian(1e-3), optimizer=None)
+    found = _found(report(model.fit(X[:60], y[:60]), X[60:], y[60:], baselines=False).content)
+    assert found["Straight lines"].startswith("x1 acts as a straight line")
+    assert found["Inputs without effect"].startswith("Predictions hardly change with x2:")
+    assert "x1" not in found["Inputs without effect"]
+
+
+def test_columns_of_words_are_one_input():
+    tree = Input.words("tree", (1, 2, 3), ("ash", "elm", "oak"), np.eye(3))
+    relevance = np.array([1.0, 0.001])
+    (finding,) = input_findings([Input.number("age", 0), tree], relevance, [], np.zeros((4, 4)))
+    assert "change with tree:" in finding.text
+
+
+# --------------------------------------------------------------------------------------------------------------- rows
+def test_rows_are_called_as_in_the_table(flags, sinc):
+    for case in (sinc, flags):
+        index = pd.Index([f"CH-{i}" for i in range(len(case.X_train))], name="house")
+        X_train = pd.DataFrame(np.asarray(case.X_train), index=index)
+        X_test = pd.DataFrame(np.asarray(case.X_test), index=[f"T-{i}" for i in range(len(case.X_test))])
+        made = report(case.model, X_test, case.y_test, X_train=X_train, y_train=case.y_train, baselines=False)
+        assert all(s.row.startswith("CH-") for s in made.content.surprises)
+        assert "Rows are named by house." in made.html
+    assert '"T-3"' in report(sinc.model, X_test.iloc[:, :1], sinc.y_test, baselines=False).html
+
+
+def test_rows_that_a_model_keeps_have_their_own_names():
+    X = pd.DataFrame(np.zeros((5, 1)), index=pd.Index([2, 3, 5, 8, 9], name="line"))
+    names = RowNames.of(X, 2, kept=np.array([1, 4]))
+    assert (names.names.tolist(), names.told) == (["3", "9"], "Rows are lines of the file.")
+
+
+# ------------------------------------------------------------------------------------------------------------- search
+def test_a_model_conditioned_on_other_rows_still_says_how_the_search_went(sinc):
+    with pytest.warns(match="did not converge"):
+        searched = GPRegressor(optimizer=LBFGS(max_iter=1)).fit(sinc.X_train[:40], sinc.y_train[:40])
+    model = searched.condition_on(sinc.X_train, sinc.y_train)
+    found = _found(report(model, sinc.X_test, sinc.y_test, baselines=False).content)
+    assert "Hyperparameters were not learned" not in found
+    assert "The search for hyperparameters did not converge" in found
+
+
+# ------------------------------------------------------------------------------------------------------------ verdicts
+def test_counts_are_calibrated_where_they_are():
+    """Draws from the predictions themselves: whole numbers lie in 50 % bands more often than every second time."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 3, (700, 1))
+    y = rng.poisson(np.exp(np.sin(2 * x[:, 0])))
+    model = GPRegressor(SquaredExponential(0.7, 0.5), likelihood=Poisson(), optimizer=None).fit(x[:80], y[:80])
+    predictive = model.predictive(x[80:])
+    drawn = predictive.sample(random_state=1)[0]
+    lower, upper = predictive.interval(0.5)
+    assert np.mean((lower <= drawn) & (drawn <= upper)) > 0.56
+    assert [a.verdict for a in calibrate(drawn, predictive).at] == ["right"] * 3
+    np.testing.assert_allclose(np.mean(inside(pit_bounds(drawn, predictive), 0.8)), 0.8, atol=0.03)
+    assert abs(np.std(normal_scores(drawn, predictive)) - 1) < 0.1
+
+
+def test_a_robust_model_is_not_judged_by_its_outliers():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 6, (140, 1))
+    y = np.sin(x[:, 0]) + 0.05 * rng.normal(size=140)
+    y[::12] += 40 * rng.normal(size=12)
+    model = GPRegressor(
+        SquaredExponential(1.0, 1.0), likelihood=StudentT(1.5, 0.05), optimizer=None, normalize=False
+    ).fit(x[:80], y[:80])
+    found = assess_regression(model, x[80:], y[80:], target="y")
+    first, second, _ = found.verdict
+    assert first.startswith("Half of its predictions of y are within 0.0")
+    assert {c.metric for c in found.comparisons} == {"mae"}
+    assert "its bands describe held-out rows better than those of linear regression" in second
+    content = report(model, x[80:], y[80:], assessment=found).content
+    assert np.all(np.isfinite(content.held_out.z_score))  # though the standard deviation is not
+    assert np.ptp(content.held_out.z_score) > 2
+
+
+def test_a_rare_class_is_not_judged_by_accuracy():
+    codes = np.r_[np.ones(10, int), np.zeros(390, int)]
+    p = np.r_[np.linspace(0.1, 0.45, 10), np.linspace(0.001, 0.2, 390)]
+    share = np.column_stack([1 - p, p])
+    own = class_score("m", "", codes, share, np.array([0.975, 0.025]))
+    first = class_verdict([own], [], "fraud", codes, share, ["no", "yes"])[0]
+    assert first.startswith(
+        "2 % of 400 held-out rows of fraud are yes; it ranks them above the others with probability"
+    )
+    assert "% right" not in first
+
+
+def test_area_under_the_curve():
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 300)
+    share = rng.dirichlet(np.ones(3), 300) + np.eye(3)[codes] * 0.3
+    share /= share.sum(axis=1, keepdims=True)
+    area, error = ranking(codes, share)
+    assert area == pytest.approx(roc_auc_score(codes, share, multi_class="ovr"))
+    assert 0 < error < 0.05
+    draws = [ranking(codes[i], share[i])[0] for i in rng.integers(0, 300, (200, 300))]
+    assert error == pytest.approx(np.std(draws), rel=0.5)
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+X = np.random.default_rng(5).uniform(size=(300, 2))
+COLUMNS = (Input.number("size", 0), Input.number("age", 1))
+NAMES = RowNames.of(X, 300)
+
+
+def _errors(z):
+    return {f.title: f.text for f in error_findings(z, X[:, 1], X, COLUMNS, "y", NAMES)}
+
+
+def test_errors_without_a_pattern_are_left_alone():
+    wrong = [_errors(np.random.default_rng(seed).normal(size=300)) for seed in range(200)]
+    assert sum(bool(found) for found in wrong) <= 6
+
+
+def test_planted_patterns_of_errors_are_named():
+    z = np.random.default_rng(0).normal(size=300)
+    outlier = z.copy()
+    outlier[17] = 9
+    assert "row 17." in _errors(outlier)["Outliers"]
+    unequal = z * (0.4 + 1.5 * X[:, 0])
+    assert "Where size 0.7" in _errors(unequal)["Errors are not equally large everywhere"]
+    burst = z.copy()
+    burst[100:110] += 2.5
+    text = _errors(burst)["Neighbouring rows err together"]
+    first, last = (int(word) for word in text.split("from ")[1].split(" lie")[0].split(" to "))
+    assert 97 <= first <= 102
+    assert 107 <= last <= 112
+    heavy = np.random.default_rng(1).standard_t(2.5, size=300)
+    heavy /= np.sqrt(np.mean(heavy**2))
+    assert "Heavy tails of the noise" in _errors(heavy)
+
+
+def test_coverage_in_parts_of_the_data_shows_what_the_whole_hides():
+    rng = np.random.default_rng(0)
+    held = np.where(X[:, 0] < 1 / 3, rng.random(300) < 0.84, rng.random(300) < 0.998).astype(float)
+    groups = {g.where.split(" ")[0]: g for g in conditional_coverage(held, X[:, 1], X, COLUMNS[:1], "y")[3:4]}
+    assert groups["size"].coverage.verdict == "too narrow"
+    level = [g.coverage.verdict for g in conditional_coverage((rng.random(300) < 0.95) * 1.0, X[:, 1], X, COLUMNS, "y")]
+    assert level.count("right") >= len(level) - 1
+
+
+# --------------------------------------------------------------------------------------------------- leaks and copies
+def test_an_input_made_from_the_target_is_named():
+    rng = np.random.default_rng(0)
+    y = np.sin(5 * X[:, 0]) + 0.2 * rng.normal(size=300)
+    leaked = np.column_stack([X[:, 0], 3 * y**3 + y])
+    assert leak_findings(X, y, COLUMNS, classes=False) == []
+    (finding,) = leak_findings(leaked, y, COLUMNS, classes=False)
+    assert finding.text.startswith("age alone tells nearly all of the target")
+    codes = (y > 0).astype(int)
+    assert leak_findings(X, codes, COLUMNS, classes=True) == []
+    (finding,) = leak_findings(np.column_stack([X[:, 0], codes + 0.1 * rng.random(300)]), codes, COLUMNS, classes=True)
+    assert finding.text.startswith("age alone")
+
+
+def test_copies_of_rows_are_named():
+    y = X[:, 0] ** 2
+    again, target = np.vstack([X, X[3:5]]), np.append(y, y[3:5])
+    found = row_findings(again, target, X[:2] + 0.5, np.ones(2), RowNames.of(again, 302))
+    assert "2 training rows repeat another one, target and all (rows 300 and 301)" in found[0].text
+
+
+# ------------------------------------------------------------------------------------------------------------- classes
+def test_two_classes_get_thresholds_and_curves(flags):
+    made = report(flags.model, flags.X_test, flags.y_test, target="flag")
+    c = made.content.choices
+    even = next(d for d in c.decisions if d.ratio == 1)
+    predicted = flags.model.predict_proba(flags.X_test)[:, c.positive] > 0.5
+    truth = np.asarray(flags.y_test) == flags.model.classes_[c.positive]
+    assert (even.found, even.false_alarms) == (np.sum(predicted & truth), np.sum(predicted & ~truth))
+    assert c.curves.recall[-1] == 1
+    assert c.curves.precision[-1] == pytest.approx(truth.mean())
+    assert len(made.content.class_reliability) == 2
+    assert 'id="chooser"' in made.html
+    assert "Which threshold" in made.html
+
+
+def test_no_thresholds_for_three_classes():
+    x = np.linspace(-3, 3, 45)[:, None]
+    model = GPClassifier(likelihood=Bernoulli(), multi_class="one_vs_rest", optimizer=None)
+    model.fit(x[::2], np.digitize(x[::2, 0], [-1, 1]))
+    content = report(model, x[1::2], np.digitize(x[1::2, 0], [-1, 1]), baselines=False).content
+    assert content.choices is None
+    assert content.effects[0].effect.lower.shape == (25, 3)

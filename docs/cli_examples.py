@@ -34,10 +34,11 @@ predictions of the held-out rows with those of simple baselines. Then the model 
 same hyperparameters and scaling (`condition_on` in Python), and is written to one file. The report (`--report`)
 describes the model that was judged.
 
-- The encoding (levels of words, fill-ins for missing cells) is learned from the whole table; it never looks at the
-  target's values.
-- `--missing error` (the default) refuses missing cells, `drop` leaves out their rows, `impute` fills in the median or
-  the most frequent level.
+- The encoding (levels of words, notation of dates) is learned from the whole table; it never looks at the target's
+  values.
+- `--missing error` (the default) refuses missing cells, `drop` leaves out their rows. With `impute` the model learns
+  from complete rows, and predictions of the others are averaged over what the missing cells may be: values of training
+  rows that the known cells expect to be alike. Bands are wider by as much as the missing cells matter.
 - `--model auto` (the default) uses all rows, and says how. A model without approximation holds 5,000 (2,000 or fewer
   for classes); with more, the model is `fitc`: [inducing points](theory/sparse.md), 200 of them, or fewer if the table
   is so large that the time would not suffice. What was chosen, and why, is printed, shown by `info`, kept in the model
@@ -58,7 +59,8 @@ describes the model that was judged.
         "Predict",
         """`predict` writes one row for each row of the table, in its order: `mean`, `std` and the ends of the band that
 holds the target, noise included, with probability `--level`. The id column named at `fit`, or with `--id`, comes first.
-`-` is standard input or output. Rows with missing cells stay empty if the model was fitted with `--missing drop`.""",
+`-` is standard input or output. Rows with missing cells stay empty if the model was fitted with `--missing drop`;
+with `--missing impute` they are predicted, and a column `imputed` names what was missing in them.""",
         [
             "errorband predict model.eb new.csv --output out.csv",
             "cat new.csv | errorband predict model.eb - --level 0.8",

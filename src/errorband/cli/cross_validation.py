@@ -13,7 +13,7 @@ from errorband import metrics
 from errorband.cli.candidates import Method
 from errorband.predictive import Predictive
 from errorband.reporting.classification.scores import class_score
-from errorband.reporting.parts.comparison import Comparison, Scores, paired
+from errorband.reporting.parts.comparison import Comparison, Scores, paired, standard_error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +42,12 @@ class Result:
     @property
     def loss(self) -> float:
         """Mean loss."""
-        return float("inf") if self.scores is None else float(np.mean(self.scores.losses))
+        return float("inf") if self.scores is None else float(np.mean(self.scores.losses[loss_of(self.scores)]))
 
     @property
     def standard_error(self) -> float:
         """Of the mean loss."""
-        losses = np.empty(0) if self.scores is None else self.scores.losses
-        return float(np.std(losses, ddof=1) / np.sqrt(len(losses))) if len(losses) > 1 else float("nan")
+        return float("nan") if self.scores is None else standard_error(self.scores.losses[loss_of(self.scores)])
 
     @property
     def within_chance(self) -> bool:
@@ -134,9 +133,18 @@ def cross_validate(
             raise KeyboardInterrupt("Interrupted before a method had predicted a fold, so there is nothing to compare.")
     rows = [Result(m, _scores(m.name, y, folds[:done], found[m.name][:done]), seconds[m.name]) for m in working]
     rows.sort(key=lambda r: (not np.isfinite(r.loss), r.loss))
-    rows = [rows[0], *(dataclasses.replace(r, behind=paired(rows[0].scores, r.scores)) for r in rows[1:])]
+    rows = [rows[0], *(dataclasses.replace(r, behind=_behind(rows[0].scores, r.scores)) for r in rows[1:])]
     failed = [Result(m, None, seconds[m.name], failure=failures[m.name]) for m in methods if m.name in failures]
     return Results([*rows, *failed], done, interrupted)
+
+
+def loss_of(scores: Scores) -> str:
+    """Return the metric by which methods are compared: log loss of classes, NLPD of numbers."""
+    return "log_loss" if "log_loss" in scores.losses else "nlpd"
+
+
+def _behind(best: Scores, other: Scores) -> Comparison:
+    return paired(best, other, loss_of(best))
 
 
 def _scores(name: str, y: np.ndarray, folds: Sequence[Any], found: list[Any]) -> Scores:
@@ -158,10 +166,11 @@ def _number_scores(name: str, y: np.ndarray, folds: Sequence[Any], found: list[P
         density.append(predictive.log_density(y[test]))
         errors.append(y[test] - predictive.mean)
         inside.append((lower <= y[test]) & (y[test] <= upper))
-    losses, error = -np.concatenate(density), np.concatenate(errors)
+    losses, error, held = -np.concatenate(density), np.concatenate(errors), np.concatenate(inside)
     values = {
         "nlpd": metrics.nlpd(-losses),
         "rmse": float(np.sqrt(np.mean(error**2))),
-        "coverage": float(np.mean(np.concatenate(inside))),
+        "coverage": float(np.mean(held)),
     }
-    return Scores(name, "", values, losses)
+    errors_of = {"nlpd": standard_error(losses), "coverage": standard_error(held)}
+    return Scores(name, "", values, errors_of, {"nlpd": losses})

@@ -48,7 +48,9 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file w
 Target = Annotated[str, typer.Option(help="The column to predict.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of every random choice.")]
 Budget = Annotated[float, typer.Option(min=0.1, help="Seconds for the search of hyperparameters.")]
-MissingCells = Annotated[Missing, typer.Option(help="Refuse missing cells, drop their rows, or fill them in.")]
+MissingCells = Annotated[
+    Missing, typer.Option(help="Refuse missing cells, drop their rows, or average over what they may be.")
+]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 IdColumn = Annotated[str | None, typer.Option("--id", help="A column that names the rows; it is no input.")]
 MaxLevels = Annotated[int, typer.Option(min=2, help="Most levels a column of words may have.")]

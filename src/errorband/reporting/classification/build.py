@@ -163,7 +163,7 @@ def _unlikely_labels(left_out: Any, names: RowNames) -> list[Finding]:
         f"{percent(UNLIKELY)}: {names.listed(wild)}. Look for wrong labels in them, or use a likelihood with "
         "label noise."
     )
-    return [Finding("warning", "Labels hard to believe", text)]
+    return [Finding("warning", "Labels hard to believe", text, tuple(names.names[wild]))]
 
 
 def _choices(a: ClassificationAssessment, train: np.ndarray) -> Choices:

@@ -34,7 +34,7 @@ def input_findings(
             f"Predictions hardly change with {listing(idle)}: by less than {percent(LEAST_RELEVANCE)} of what the most "
             f"relevant input does. Leaving {it} out should do no harm."
         )
-        found.append(Finding("note", "Inputs without effect", text))
+        found.append(Finding("note", "Inputs without effect", text, tuple(idle)))
     span = np.ptp(X, axis=0)
     lengths = [r for r in rows if r.kind == "lengthscale" and r.column is not None]
     near = {r.column for r in lengths if r.value <= FAR_LENGTHSCALE * span[r.column]}
@@ -46,7 +46,7 @@ def input_findings(
             f"{listing(straight)} {acts}: along {'it' if len(straight) == 1 else 'them'} the length-scale is more than "
             f"{FAR_LENGTHSCALE:.0f} times the range of the data, and predictions do depend on it."
         )
-        found.append(Finding("note", "Straight lines", text))
+        found.append(Finding("note", "Straight lines", text, tuple(straight)))
     return found
 
 
@@ -63,7 +63,7 @@ def row_findings(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, scale: np.nda
             "are no new information: they make the noise look smaller and bands too narrow. Remove them unless they "
             "were measured anew."
         )
-        found.append(Finding("warning", "Repeated rows", text))
+        found.append(Finding("warning", "Repeated rows", text, tuple(names.names[copies])))
     elif repeated.any():
         n = count(int(repeated.sum()), "training row")
         text = f"{n} share all their inputs with another. With noise that is harmless."
@@ -101,7 +101,7 @@ def missing_findings(incomplete: Sequence[object], X_test: np.ndarray, told: str
         f"over what the cells may be, so their bands are wider; {count(held, 'of them is', 'of them are')} held out. "
         f"{told}"
     )
-    return [Finding("note", "Missing cells", text)]
+    return [Finding("note", "Missing cells", text, tuple(names))]
 
 
 def leak_findings(X: np.ndarray, y: np.ndarray, columns: Sequence[Input], classes: bool) -> list[Finding]:
@@ -125,7 +125,7 @@ def leak_findings(X: np.ndarray, y: np.ndarray, columns: Sequence[Input], classe
         f"{listing(suspects)} alone tells nearly all of the target. Is {they} computed from the target, or known only "
         f"after it? Then leave {'it' if len(suspects) == 1 else 'them'} out: new rows will not have {they}."
     )
-    return [Finding("warning", "An input that gives the target away", text)]
+    return [Finding("warning", "An input that gives the target away", text, tuple(suspects))]
 
 
 def _explained_alone(x: np.ndarray, y: np.ndarray, classes: bool) -> float:

@@ -15,11 +15,15 @@ Level = Literal["warning", "note"]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something to know before trusting the model: ``warning`` or, if it is harmless, ``note``."""
+    """Something to know before trusting the model: ``warning`` or, if it is harmless, ``note``.
+
+    ``about`` are the names of the inputs or rows that it is about, where it is about some.
+    """
 
     level: Level
     title: str
     text: str
+    about: tuple[str, ...] = ()
 
 
 def warnings_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -107,7 +107,7 @@ def error_findings(
             f"{count(len(wild), 'training row')} {lie} more than four standard deviations from what the other rows "
             f"predict: {names.listed(wild)}. Look for errors in them, or use a likelihood with heavier tails."
         )
-        found.append(Finding("warning", "Outliers", text))
+        found.append(Finding("warning", "Outliers", text, tuple(names.names[wild])))
     return found + _tails(z) + _unequal(z, predicted, X, columns, target) + _burst(z, names)
 
 
@@ -173,7 +173,7 @@ def _burst(z: np.ndarray, names: RowNames) -> list[Finding]:
         f"standard deviations {side} what the others predict, on average. Look for what they have in common (a day, a "
         "batch, an instrument) that no input says."
     )
-    return [Finding("warning", "Neighbouring rows err together", text)]
+    return [Finding("warning", "Neighbouring rows err together", text, tuple(names.names[i : i + w]))]
 
 
 def _capital(text: str) -> str:

@@ -34,7 +34,7 @@ def test_differences_have_paired_standard_errors():
     near = Method("near", lambda X, y, new: GaussianPredictive(new[:, 0] + np.sin(50 * new[:, 0]) / 20, np.ones(10)))
     found = cross_validate([method("far", 3.0), near, method("best")], X, y, splits(y, 4, 0, False)).rows
     assert [r.within_chance for r in found] == [True, True, False]
-    losses = {r.method.name: r.scores.losses for r in found}
+    losses = {r.method.name: r.scores.losses["nlpd"] for r in found}
     difference = losses["far"] - losses[found[0].method.name]
     assert found[2].behind.difference == pytest.approx(difference.mean())
     assert found[2].behind.standard_error == pytest.approx(difference.std(ddof=1) / np.sqrt(40))
@@ -48,7 +48,7 @@ def test_after_an_interrupt_all_have_the_same_folds(stop, folds, names):
     found = cross_validate(methods, X, y, splits(y, 4, 0, False))
     assert found.interrupted
     assert (found.folds, [r.method.name for r in found.rows]) == (folds, names)
-    assert {len(r.scores.losses) for r in found.rows} == {10 * folds}
+    assert {len(r.scores.losses["nlpd"]) for r in found.rows} == {10 * folds}
     with pytest.raises(KeyboardInterrupt, match="nothing to compare"):
         cross_validate([method("a", calls=[], stop=1)], X, y, splits(y, 4, 0, False))
 

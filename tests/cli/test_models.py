@@ -120,3 +120,47 @@ def test_models_are_held_to_their_task_and_options(run, visits, tmp_path):
         result = run("fit", visits, *options, *output)
         check_one_sentence(result, 2)
         assert told in result.stderr
+
+
+def test_weights_exposures_and_transforms(run, visits, tmp_path):
+    """Each reaches the estimator, and predictions follow."""
+    frame = pd.read_csv(visits).assign(
+        people=np.arange(1, 41) * 10.0, often=np.tile([1, 2], 20), cost=lambda t: 1 + t["size"] ** 2
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    ignored = ("--ignore", "sold on,kind", "--weight", "often")
+    counted = fit(run, tmp_path / "t.csv", tmp_path, *ignored, "--likelihood", "poisson", "--exposure", "people")
+    assert counted.estimator.exposure == "people"
+    assert np.sum(counted.estimator._training_data.weights) == 60
+    assert "often" in counted.encoder.unused
+    double, _ = counted.predict(frame.assign(people=2 * frame["people"]))
+    np.testing.assert_allclose(double["mean"], 2 * counted.predict(frame)[0]["mean"], rtol=1e-6)
+    options = ("--target-transform", "log", "--ignore", "sold on,kind,people,often,visits")
+    positive = fit(run, tmp_path / "t.csv", tmp_path, *options, target="cost")
+    assert positive.predict(frame, level=0.999)[0]["lower"].min() > 0
+    assert positive.facts["target_transform"] == "log"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--target-transform", "logarithm"), 2, "There is no target_transform 'logarithm'"),
+        (("--exposure", "kind", "--likelihood", "poisson"), 2, "--exposure kind is not an input that holds numbers"),
+        (("--exposure", "size"), 5, "is for counts at a rate"),
+        (("--target-transform", "log"), 5, "needs targets that are above 0"),
+        (("--weight", "kind"), 3, "are not numbers"),
+        (("--weight", "sizes"), 3, "There is no column 'sizes'"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(run, visits, tmp_path, options, code, told):
+    result = run("fit", visits, "--target", "visits", "-o", tmp_path / "m.eb", "--time-budget", 1, *options)
+    check_one_sentence(result, code)
+    assert told in result.stderr
+
+
+def test_a_kernel_of_labels_over_a_column_of_words(run, visits, tmp_path):
+    kernel = "se(column=size) * categorical(column=kind)"
+    model = fit(run, visits, tmp_path, "--kernel", kernel, "--ignore", "sold on", "--missing", "impute")
+    frame = pd.read_csv(visits).drop(columns="visits").head(3)
+    known, new = (model.predict(f)[0]["std"] for f in (frame, frame.assign(kind="huge")))
+    assert np.all(new > known)

@@ -19,6 +19,7 @@ from errorband.kernels import (
     KERNELS,
     ArcSine,
     BSpline,
+    Categorical,
     Constant,
     Diffusion,
     HalfSpace,
@@ -45,6 +46,7 @@ PROJECTION = [[1.0, 0.2], [-0.5, 0.8], [0.3, -0.4]]
 EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "ArcSine": [(ArcSine(0.7, 1.3, 2.0), 1), (ArcSine([0.5, 1.0, 2.0], 0.8, 1.5), 3)],
     "BSpline": [(BSpline([1.5, 0.8], 0.7, degree=p), 2) for p in (1, 3)],
+    "Categorical": [(Categorical(0.7, 1.5), 1), (Categorical(1.3, 0.5, active_dims=[0, 2]), 3)],
     "Constant": [(Constant(0.5), 2)],
     "Diffusion": [(Diffusion(GRAPH, 0.7, 1.5), 1), (Diffusion(GRAPH, 0.3, 2.0, active_dims=1), 2)],
     "HalfSpace": [(HalfSpace(2.5, 1.5), 1), (HalfSpace(2.5, 0.8), 2), (HalfSpace(3.0, 1.0), 3)],

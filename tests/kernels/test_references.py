@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from errorband.kernels import (
     ArcSine,
     BSpline,
+    Categorical,
     Constant,
     Diffusion,
     HalfSpace,
@@ -198,6 +199,12 @@ REFERENCES = {
         X5,
         Z5,
         pairs(lambda x, z: 0.7 * (1 - 2 * separated_nd(x, z) / ball(5))),
+    ),
+    "Categorical": (
+        Categorical(0.6, 0.7),
+        NODES,
+        NODES[:3],
+        pairs(lambda x, z: 0.7 * (1.0 if np.all(x == z) else np.exp(-1 / 0.6))),
     ),
     "Diffusion": (Diffusion(GRAPH, 0.6, 0.7), NODES, NODES[:3], lambda X, Z: 0.7 * diffusion(X, Z, GRAPH, 0.6)),
     "Projection": (

@@ -31,6 +31,7 @@ def checked() -> Iterator[ModuleType]:
 EXAMPLES = {
     "ArcSine": lambda k: k.ArcSine(1.0, 1.0, 1.0),
     "BSpline": lambda k: k.BSpline(1.0, 1.0),
+    "Categorical": lambda k: k.Categorical(1.0, 1.0),
     "Constant": lambda k: k.Constant(1.0),
     "Diffusion": lambda k: k.Diffusion(jnp.ones((4, 4)), 1.0, 1.0, active_dims=0),
     "HalfSpace": lambda k: k.HalfSpace(10.0, 1.0),

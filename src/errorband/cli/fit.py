@@ -18,7 +18,7 @@ errorband fit houses.csv --target price --report report.html --missing impute --
 
 errorband fit flowers.csv --target species --multi-class one-vs-rest --report report.html
 
-errorband fit visits.csv --target visits --likelihood poisson --kernel matern52+linear
+errorband fit visits.csv --target visits --likelihood poisson --exposure people --kernel matern52+linear
 
 zcat houses.csv.gz | errorband fit - --target price --kernel matern32+linear --time-budget 300
 
@@ -58,6 +58,16 @@ def fit(
             "negative-binomial, gamma, beta and others. Classes: probit, logit, robust-threshold, ordinal."
         ),
     ] = None,
+    target_transform: Annotated[
+        str | None,
+        typer.Option(help="Learn a function of the target: log, box-cox, yeo-johnson, logit, 'logit(0, 100)'."),
+    ] = None,
+    exposure: Annotated[
+        str | None, typer.Option(help="A column that counts are proportional to; with --likelihood poisson, say.")
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column of weights: 2 counts a row twice. It is no input.")
+    ] = None,
     multi_class: Annotated[
         o.MultiClass | None, typer.Option(help="Three or more classes in one model, or a model for each class.")
     ] = None,
@@ -93,6 +103,9 @@ def fit(
         kernel=kernel,
         likelihood=likelihood,
         multi_class=multi_class,
+        target_transform=target_transform,
+        exposure=exposure,
+        weight=weight,
         model=model,
         inducing=inducing,
         test_size=test_size,
@@ -108,7 +121,7 @@ def fit(
         frame,
         target=target,
         task=task.value,
-        ignore=o.names(ignore),
+        ignore=[*o.names(ignore), *([] if weight is None else [weight])],
         id_column=id_column,
         missing=missing.value,
         max_levels=max_levels,
@@ -118,7 +131,7 @@ def fit(
     notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
     X, y = as_frame(encoded, gaps=True)
     assert y is not None
-    fitted = fitting.fit(X, y, encoder, settings, rows)
+    fitted = fitting.fit(X, y, encoder, settings, rows, fitting.weights_of(frame, weight, encoded))
     screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
     screen.note([*fitted.cuts, *fitted.warnings], "Warning")
     X_test, y_test = X.iloc[fitted.test], y[fitted.test]

@@ -16,7 +16,8 @@ from errorband.cli.models import unfitted
 from errorband.cli.planning import plan
 from errorband.cli.settings import Settings
 from errorband.missing import Donors
-from errorband.tables import Encoded, TableEncoder, TableError, read_table
+from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
+from errorband.tables.cells import read_cells
 from errorband.tables.errors import count_of
 from errorband.training import LBFGS
 
@@ -106,7 +107,30 @@ def _rows_to_hold_out(y: np.ndarray, n_test: int, seed: int) -> tuple[np.ndarray
     return (others if len(others) > n_test else rows), None
 
 
-def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Settings, rows: Any) -> FittedModels:
+def weights_of(frame: pd.DataFrame, name: str | None, encoded: Encoded) -> np.ndarray | None:
+    """The weights of the rows that are used, from a column of the table; None if there is none."""
+    if name is None:
+        return None
+    require_column(frame, name)
+    cells = read_cells(frame[name])
+    if cells.problem or cells.kind != "number":
+        raise TableError(
+            cells.problem or f"The weights in column {name!r} are not numbers, so choose another --weight."
+        )
+    weights = np.asarray(cells.values, dtype=np.float64)[encoded.row_index]
+    if not (np.all(np.isfinite(weights)) and np.all(weights >= 0) and np.any(weights > 0)):
+        raise TableError(f"The weights in column {name!r} are missing or negative in some rows, so correct them.")
+    return weights
+
+
+def fit(
+    X: pd.DataFrame,
+    y: np.ndarray,
+    encoder: TableEncoder,
+    settings: Settings,
+    rows: Any,
+    weights: np.ndarray | None = None,
+) -> FittedModels:
     """Search hyperparameters on training rows, then condition on all of them; ``rows`` is the result of ``split``.
 
     X has NaN where cells are missing, if the encoder accepts them.
@@ -126,12 +150,12 @@ def fit(X: pd.DataFrame, y: np.ndarray, encoder: TableEncoder, settings: Setting
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = asked.fit(X.iloc[chosen.searched], y[chosen.searched])
+            found = asked.fit(*_rows(X, y, chosen.searched), **_weighted(weights, chosen.searched))
             judged, learned = found, chosen.searched
             if len(chosen.judged) > len(chosen.searched):
                 learned = chosen.judged[known[chosen.judged]]
-                judged = _conditioned(found, X, y, learned)
-            final = _conditioned(found, X, y, chosen.final[known[chosen.final]])
+                judged = _conditioned(found, X, y, learned, weights)
+            final = _conditioned(found, X, y, chosen.final[known[chosen.final]], weights)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             told = one_sentence(str(error)).rstrip(".")
             raise Problem(
@@ -182,10 +206,18 @@ def _learnable(
     return pd.DataFrame(one, index=X.index, columns=X.columns), np.ones(len(X), bool), [told]
 
 
-def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> Any:
+def _rows(X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    return X.iloc[rows], y[rows]
+
+
+def _weighted(weights: np.ndarray | None, rows: np.ndarray) -> dict[str, np.ndarray]:
+    return {} if weights is None else {"sample_weight": weights[rows]}
+
+
+def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Any:
     """The model with these rows; one that cannot be conditioned on others is fitted to them."""
     learn = found.condition_on if hasattr(found, "condition_on") else clone(found).fit
-    return learn(X.iloc[rows], y[rows])
+    return learn(*_rows(X, y, rows), **_weighted(weights, rows))
 
 
 def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> list[str]:
@@ -234,6 +266,9 @@ def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str,
         "rows_held_out": len(fitted.test),
         "kernel": settings.kernel,
         "likelihood": settings.likelihood,
+        "target_transform": settings.target_transform,
+        "exposure": settings.exposure,
+        "weight": settings.weight,
         "model": settings.model,
         "approximation": type(kept).__name__,
         "n_inducing": None if inducing is None else len(inducing),

@@ -4,12 +4,13 @@ import dataclasses
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import has_fit_parameter
 
 from errorband.approximations import APPROXIMATIONS
 from errorband.cli.failures import ExitCode, Problem
 from errorband.cli.settings import Settings
 from errorband.estimators import ESTIMATORS, GPClassifier, GPRegressor
-from errorband.estimators.spec import KERNEL_NAMES, NOISE_NAMES, class_likelihood_names
+from errorband.estimators.spec import KERNEL_NAMES, NOISE_NAMES, TRANSFORM_NAMES, class_likelihood_names
 from errorband.features import FEATURES
 from errorband.likelihoods import LIKELIHOODS
 from errorband.names import Names
@@ -33,6 +34,8 @@ def check_names(settings: Settings) -> None:
         _spoken(KERNEL_NAMES, settings.kernel)
     if settings.likelihood is not None:
         _spoken(ANY_LIKELIHOOD, settings.likelihood)
+    if settings.target_transform is not None:
+        _spoken(TRANSFORM_NAMES, settings.target_transform)
 
 
 def model_named(name: str, inducing: str | None = None) -> Any:
@@ -89,11 +92,15 @@ def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: A
     known = estimator.get_params(deep=False)
     asked = {"kernel": _kernel(settings, encoder), "likelihood": _likelihood(settings, encoder)}
     asked |= {"multi_class": settings.multi_class and settings.multi_class.replace("-", "_")}
+    asked |= {"target_transform": settings.target_transform, "exposure": _exposure(settings, encoder)}
     asked = {name: value for name, value in asked.items() if value is not None}
     if strange := [name for name in asked if name not in known]:
         option = f"--{strange[0].replace('_', '-')}"
-        what = f"--model {settings.model}" if isinstance(model, BaseEstimator) else "a model of numbers"
+        kind = f"a model of {'classes' if classes else 'numbers'}"
+        what = f"--model {settings.model}" if isinstance(model, BaseEstimator) else kind
         raise Problem(f"{option} means nothing to {what}, so leave it out.", ExitCode.USAGE)
+    if settings.weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+        raise Problem(f"--weight means nothing to --model {settings.model}, so leave it out.", ExitCode.USAGE)
     return estimator.set_params(**asked, **{name: value for name, value in options.items() if name in known})
 
 
@@ -130,6 +137,17 @@ def _inputs(name: Any, encoder: TableEncoder) -> list[str]:
         "these, in quotes if it holds blanks.",
         ExitCode.USAGE,
     )
+
+
+def _exposure(settings: Settings, encoder: TableEncoder) -> str | None:
+    """The column of the exposure, if it is one of numbers."""
+    if settings.exposure is not None and settings.exposure not in encoder.feature_names:
+        numbers = show_names(column.name for column in encoder.columns if column.kind == "number")
+        raise Problem(
+            f"--exposure {settings.exposure} is not an input that holds numbers, so choose from {numbers}.",
+            ExitCode.USAGE,
+        )
+    return settings.exposure
 
 
 def _likelihood(settings: Settings, encoder: TableEncoder) -> str | None:

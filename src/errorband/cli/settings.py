@@ -10,6 +10,9 @@ class Settings:
     kernel: str | None = None
     likelihood: str | None = None
     multi_class: str | None = None
+    target_transform: str | None = None
+    exposure: str | None = None
+    weight: str | None = None
     model: str = "auto"
     inducing: str | None = None
     test_size: float = 0.2

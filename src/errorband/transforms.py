@@ -95,7 +95,7 @@ class Log(Transform):
 
     @property
     def domain(self):
-        return f"above {-self.offset:g}"
+        return f"above {0.0 - self.offset:g}"
 
     def forward(self, y):
         return np.log(y + self.offset)

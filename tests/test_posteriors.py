@@ -14,7 +14,7 @@ import dense_reference as dense
 import errorband
 from errorband import GPClassifier, means
 from errorband.approximations import FITC, PIC, Exact, Nystrom
-from errorband.inference import EP, Laplace
+from errorband.inference import EP, MCMC, Laplace
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.posterior import POSTERIORS, MixturePosterior
 from errorband.training import FitResult, Stop, Trained
@@ -51,6 +51,7 @@ CASES = {
     "closed form, Nyström": (Nystrom(inducing_inputs=Z), Gaussian(0.0625), "auto", {"mean": "linear"}),
     "mixture": (Exact(), Gaussian(0.0625), "auto", {"optimizer": Draws()}),
     "mixture of classes": (Exact(), Bernoulli(), EP(), {"optimizer": Draws()}),
+    "draws": (Exact(), Bernoulli(), MCMC(draws=100, warmup=100), {}),
     "sites, dense": (Exact(), Bernoulli(), EP(), {}),
     "sites, inducing": (FITC(inducing_inputs=Z), Bernoulli(), EP(), {}),
     "sites, local": (LOCAL, Bernoulli(), EP(), {}),

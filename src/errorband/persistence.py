@@ -40,9 +40,10 @@ from errorband.model import Model
 from errorband.parameters import Parameter
 from errorband.posterior import POSTERIORS
 from errorband.priors import PRIORS
+from errorband.samplers import Chains
 from errorband.structures import PREDICTORS, SimplexSites, Sites
 from errorband.structures.dense import SignedRoot
-from errorband.training import LBFGS, FitResult
+from errorband.training import LBFGS, FitResult, FullBayes
 from errorband.training.certificate import InducingSweep
 from errorband.transforms import TRANSFORMS
 
@@ -64,7 +65,19 @@ def _damaged(path: Path, why: str) -> ModelFileError:
 def _tables() -> dict[str, dict[str, type]]:
     """Every class that may stand in a file, by table and name. Looked up late: users may register their own."""
     kept = (
-        *(Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites),
+        *(
+            Parameter,
+            Scaling,
+            TrainingData,
+            FitResult,
+            InducingSweep,
+            LBFGS,
+            FullBayes,
+            Chains,
+            Status,
+            Sites,
+            SimplexSites,
+        ),
         *(Latent, Model, SignedRoot),
     )
     parts = {cls.__name__: cls for cls in kept}

@@ -46,6 +46,7 @@ RULES = {
         "EP fractional, double loop": EP(mode="double_loop", power=0.5, tolerance=1e-9),
     },
     "KL": {"KL": BOUND},
+    "MCMC": {},  # has another rule for evidence and sites; tests/test_samplers.py
 }
 EACH = {name: rule for rules in RULES.values() for name, rule in rules.items()}
 STRUCTURES = {

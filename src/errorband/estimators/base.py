@@ -16,7 +16,7 @@ from errorband.data import TrainingData
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_spread
-from errorband.inference import EP, Conjugate, Inference, Laplace
+from errorband.inference import EP, Conjugate, Inference, Laplace, annealed_evidence
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
 from errorband.model import Model
@@ -24,6 +24,7 @@ from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
 from errorband.precision import in_double_precision
 from errorband.predictive import MixturePredictive, Predictive
+from errorband.samplers import Annealed
 from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Start, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
@@ -277,6 +278,31 @@ class GaussianProcess(Savable, BaseEstimator):
         if self.optimizer == "lbfgs":
             return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
+
+    # ------------------------------------------------------------------ judging the evidence
+    def annealed_evidence(self, runs: int = 100, temperatures: int = 1000, random_state: int = 0) -> Annealed:
+        """Estimate ``log_evidence_`` by annealed importance sampling: a judge of Laplace, EP and KL, with an error bar.
+
+        For small data without approximation. Needs BlackJAX (``pip install "errorband[mcmc]"``).
+
+        Parameters
+        ----------
+        runs, temperatures : int
+            Independent runs, and steps from the prior to the posterior in each.
+        random_state : int
+            Seed.
+
+        Returns
+        -------
+        annealed : Annealed
+            ``log_evidence`` of the targets as given, its standard ``error``, and ``effective_runs``.
+        """
+        data = self._prepared_rows()
+        if any(latent.features is not None for latent in self._model.latents):
+            raise ValueError("Annealed importance sampling needs the whole covariance: approximation='exact'.")
+        found = annealed_evidence(self._model, data, runs=runs, temperatures=temperatures, seed=random_state)
+        shift = len(data.y) * float(np.log(self.scaling_.y_scale))
+        return dataclasses.replace(found, log_evidence=found.log_evidence - shift)
 
     # ------------------------------------------------------------------ showing
     @property

@@ -6,7 +6,17 @@ from errorband.inference.conjugate import Conjugate
 from errorband.inference.ep import EP
 from errorband.inference.kl import KL
 from errorband.inference.laplace import Laplace
+from errorband.inference.mcmc import MCMC, annealed_evidence
 
-INFERENCES: dict[str, type[Inference]] = {cls.__name__: cls for cls in (Conjugate, Laplace, EP, KL)}
+INFERENCES: dict[str, type[Inference]] = {cls.__name__: cls for cls in (Conjugate, Laplace, EP, KL, MCMC)}
 
-__all__ = [*INFERENCES, "INFERENCES", "Conclusion", "Evaluation", "Inference", "Status", "TrainingData"]
+__all__ = [
+    *INFERENCES,
+    "INFERENCES",
+    "Conclusion",
+    "Evaluation",
+    "Inference",
+    "Status",
+    "TrainingData",
+    "annealed_evidence",
+]

@@ -47,6 +47,9 @@ class Likelihood(Module):
     further_starts : tuple of dict
         Further starts of the search, from which the best is taken: by name of a hyperparameter of the model, such as
         ``latents.1.kernel.variance``, the factor on its first starting value.
+    indicators : (float, float, float) or None
+        If rows are of two kinds with one leaf and one gate: their noise variances and the bias of the gate, for Gibbs
+        sampling of the kinds.
     location_scale : bool
         Whether y may be standardised: p(y | f) depends on y − f and a scale only.
     support : {"real", "positive", "unit", "count"}
@@ -66,6 +69,7 @@ class Likelihood(Module):
     closed_conditionals: ClassVar[bool] = False
     closed_tilted: ClassVar[bool] = False
     further_starts: ClassVar[tuple[dict[str, float], ...]] = ()
+    indicators: ClassVar[Any] = None
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
     log_rate: ClassVar[bool] = False

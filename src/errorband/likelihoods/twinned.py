@@ -8,7 +8,7 @@ from errorband.likelihoods.gated import Branch, Gate, Gated
 from errorband.parameters import POSITIVE, REAL, GreaterThan, Parameter, hyperparameter
 from errorband.priors import HalfNormal
 
-AMPLITUDE = HalfNormal(4.0)  # prior of the gate's variance: beyond 3 standard deviations Φ(u) is a step
+AMPLITUDE = HalfNormal(4.0)  # prior of a gate's variance: beyond 3 standard deviations Φ(u) is a step
 REGULAR = 1.645  # where the bias starts: 5% of the targets are outliers
 
 # The first start has a smooth gate. These have shorter bursts, and the second less noise and more outliers.
@@ -19,6 +19,11 @@ MANY = {
     "likelihood.noise_variance": 0.4,
     "likelihood.bias": 0.6,
 }
+
+
+def gate_kernel() -> SquaredExponential:
+    """A kernel for gates: smooth, one length-scale, and a prior that keeps Φ(u) from becoming a step."""
+    return SquaredExponential(variance=Parameter(prior=AMPLITUDE), ard=False)
 
 
 class Twinned(Gated):
@@ -72,7 +77,11 @@ class Twinned(Gated):
         return l == 0
 
     def latent_kernel(self, l):
-        return SquaredExponential(variance=Parameter(prior=AMPLITUDE), ard=False) if l == 1 else None
+        return gate_kernel() if l == 1 else None
+
+    @property
+    def indicators(self) -> tuple[float, float, float]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return float(self.noise_variance), float(self.noise_variance * self.variance_ratio), float(self.bias)
 
     def branches(self):
         outliers = self.noise_variance * self.variance_ratio

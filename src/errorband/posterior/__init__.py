@@ -3,6 +3,7 @@
 from errorband.posterior.augmented import AugmentedPosterior
 from errorband.posterior.base import Posterior
 from errorband.posterior.dense import DensePosterior
+from errorband.posterior.draws import DrawsPosterior
 from errorband.posterior.mixture import MixturePosterior
 from errorband.posterior.nystrom import NystromPosterior
 from errorband.posterior.pic import PICPosterior
@@ -18,6 +19,7 @@ POSTERIORS: dict[str, type[Posterior]] = {
         NystromPosterior,
         MixturePosterior,
         AugmentedPosterior,
+        DrawsPosterior,
     )
 }
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from errorband.training.bound_noise import BoundNoise
 from errorband.training.exact_first import ExactFirst
+from errorband.training.full_bayes import FullBayes
 from errorband.training.grow import Grow
 from errorband.training.informative_start import InformativeStart
 from errorband.training.lbfgs import LBFGS
@@ -42,6 +43,7 @@ __all__ = [
     "STRATEGIES",
     "FitResult",
     "Found",
+    "FullBayes",
     "Objective",
     "Problem",
     "Settings",

@@ -47,6 +47,8 @@ class FitResult:
         Inducing inputs that had no influence and were moved to where they have some.
     draws : array (S, P) or None
         Vectors drawn from their posterior, if the trainer is a sampler: predictions average over them.
+    chains : Chains or None
+        All draws of a sampler, with R̂ and effective numbers of draws.
     """
 
     value: float
@@ -61,6 +63,7 @@ class FitResult:
     starts: tuple[float, ...]
     moved: int = 0
     draws: np.ndarray | None = None
+    chains: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "stop", Stop(self.stop))  # a file has it as text

@@ -90,8 +90,8 @@ def main() -> None:
     text = f"""# Robust regression with bursts of outliers
 
 n = {options.n}, D = 4, noise of sd 0.1; a small form of the experiment (the full one has 20 draws of n = 500). Root
-mean squared error to the clean function at 1000 new inputs, divided by that of a Gaussian process fitted to the clean rows
-only (the oracle). A row is marked if its `outlier_probability_` is above one half.
+mean squared error to the clean function at 1000 new inputs, divided by that of a Gaussian process fitted to the clean
+rows only (the oracle). A row is marked if its `outlier_probability_` is above one half.
 
 {chr(10).join(sections)}"""
     command = f"python benchmarks/reproduce/robust_bursts.py --seeds {options.seeds} --n {options.n}"

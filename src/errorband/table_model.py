@@ -76,7 +76,7 @@ class TableModel:
             if name in columns:
                 raise TableError(f"The id column {name!r} has the name of a column of the result, so rename it.")
             columns = {name: frame[name].to_numpy(), **columns}
-        return pd.DataFrame(columns), encoded.notices
+        return pd.DataFrame(columns), [*encoded.notices, *_formulas(columns)]
 
     def _columns(self, encoded: Encoded, level: float) -> dict[str, np.ndarray]:
         if self.encoder.task == "classification":
@@ -136,6 +136,27 @@ class TableModel:
             raise ModelFileError(
                 f"The description of the table in {path} is damaged, so fit the model again."
             ) from error
+
+
+def _formulas(columns: dict[str, np.ndarray]) -> list[str]:
+    """A remark on cells copied from a table that a spreadsheet would take for formulas; they are left as they are."""
+    texts = [name for name, cells in columns.items() if any(map(_is_formula, cells)) or _is_formula(name)]
+    if not texts:
+        return []
+    return [
+        f"Cells of {', '.join(map(repr, texts))} begin with a sign that starts a formula in a spreadsheet, so import "
+        "them as text there."
+    ]
+
+
+def _is_formula(cell: Any) -> bool:
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def as_frame(encoded: Encoded, gaps: bool = False) -> tuple[pd.DataFrame, np.ndarray | None]:

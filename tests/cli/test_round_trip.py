@@ -286,3 +286,15 @@ def test_every_model_by_name(model, run, fitted, tmp_path):
     rows = 6 if model in ("IVM", "SubsetOfData") else 80
     assert found.facts["rows_in_model"] == rows
     assert f"learned from {rows} rows" in " ".join(result.stdout.split())
+
+
+def test_ids_that_a_spreadsheet_would_run_are_copied_with_a_remark(run, fitted, diabetes, tmp_path):
+    frame = diabetes.head(3).assign(patient=["=HYPERLINK(0)", "-5", "0003"])
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    args = ("predict", fitted / "model.eb", tmp_path / "new.csv", "--id", "patient", "-o", tmp_path / "out.csv")
+    result = run(*args)
+    assert result.exit_code == 0
+    assert "'patient' begin with a sign that starts a formula" in result.stderr
+    assert pd.read_csv(tmp_path / "out.csv", dtype=str)["patient"].tolist() == ["=HYPERLINK(0)", "-5", "0003"]
+    frame.assign(patient=["-5", "+7", "1"]).to_csv(tmp_path / "new.csv", index=False)
+    assert "formula" not in run(*args).stderr

@@ -1,0 +1,60 @@
+"""Arguments that look right and are not: each is refused in a sentence, or means what it says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from errorband import GPClassifier, GPRegressor
+from errorband.inference import INFERENCES
+from errorband.likelihoods import Softmax
+
+X = np.linspace(-2, 2, 16)[:, None]
+Y = np.sin(X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "told"),
+    [
+        (np.ma.masked_greater(X, 1.0), Y, "X has 4 masked entries"),
+        (X, np.ma.masked_greater(Y, 0.9), "y has .* masked entries"),
+        (X.astype("datetime64[s]"), Y, "X holds dates or times"),
+        (X, X[:, 0].astype("timedelta64[s]"), "y holds dates or times"),
+        (1e-162 * X, Y, "X varies by as little as .*; rescale it"),
+        (X, 1e-200 * Y, "y varies by as little as .*; rescale it"),
+        (pd.DataFrame(np.c_[X, X], columns=["a", "a"]), Y, "columns of the same name: 'a'. Rename"),
+    ],
+)
+def test_data_that_are_not_what_they_seem(X, y, told):
+    with pytest.raises(ValueError, match=told):
+        GPRegressor(optimizer=None).fit(X, y)
+
+
+def test_small_units_above_the_limit_are_as_good_as_any():
+    tiny, usual = (GPRegressor(optimizer=None).fit(s * X, s * Y) for s in (1e-90, 1.0))
+    np.testing.assert_allclose(tiny.predict(1e-90 * X, return_std=True)[1] / 1e-90, usual.predict(X, True)[1])
+
+
+def test_a_mask_that_hides_nothing_and_constant_columns_are_fine():
+    GPRegressor(optimizer=None).fit(np.ma.masked_array(np.c_[X, 1e-300 * np.ones(16)]), Y)
+
+
+@pytest.mark.parametrize("given", ["abc", [["a"]], {"a": 1}])
+def test_numbers_of_rows_that_are_no_numbers(given):
+    with pytest.raises(ValueError, match="noise_variance must have one number per row"):
+        GPRegressor(optimizer=None).fit(X, Y, noise_variance=given)
+    with pytest.raises(ValueError, match="sample_weight must have one number per row"):
+        GPClassifier(optimizer=None).fit(X, Y > 0, sample_weight=given)
+
+
+def test_every_rule_has_advice_where_it_finds_no_posterior():
+    for name, rule in INFERENCES.items():
+        if hasattr(rule, "_advice"):
+            assert rule()._advice().startswith(" "), name
+            assert rule()._advice().endswith("."), name
+
+
+def test_softmax_of_two_classes_for_each_class_against_the_rest():
+    model = GPClassifier(likelihood=Softmax(2), multi_class="one_vs_rest", optimizer=None)
+    found = model.fit(X, np.digitize(X[:, 0], [-0.7, 0.7])).predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert np.mean(found.argmax(axis=1) == np.digitize(X[:, 0], [-0.7, 0.7])) > 0.8

@@ -61,6 +61,7 @@ class GaussianProcess(Savable, BaseEstimator):
     normalize: bool
     random_state: Any
     verbose: int
+    mixture_members_: list[Any]  # of a mixture only
 
     # ------------------------------------------------------------------ fitting
     @in_double_precision

@@ -11,6 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from errorband.approximations import WeightSpace
+from errorband.estimators.spec import APPROXIMATION_NAMES
 from errorband.features import Features
 from errorband.parameters.checks import check_whole
 from errorband.posterior import MixturePosterior
@@ -93,11 +94,11 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _members(self, kind: str, X: Any, y: Any, given: dict[str, Any], rng: np.random.RandomState) -> list[Any]:
-        model = self.model
+        model: Any = self.model
         if kind == "bounded":
-            model = clone(model).set_params(approximation=bounded(model.approximation))
+            model = _copy(model, approximation=bounded(model.approximation))
         seeds = rng.randint(2**31 - 1, size=self.n if kind == "mixed" else 1)
-        models = [clone(model).set_params(random_state=int(seed)) for seed in seeds]
+        models = [_copy(model, random_state=int(seed)) for seed in seeds]
         return Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(m.fit)(X, y, **given) for m in models)  # pyright: ignore
 
     def _chosen(self, X: Any, y: Any, given: dict[str, Any], rng: np.random.RandomState) -> str:
@@ -147,6 +148,8 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
 
 def bounded(approximation: Any) -> Any:
     """The approximation with noise bounding."""
+    if isinstance(approximation, str) and approximation not in ("auto", "exact"):
+        approximation = APPROXIMATION_NAMES(approximation)
     if isinstance(approximation, Features) and approximation.weight_space:
         return WeightSpace(approximation, bound_noise=True)  # pyright: ignore[reportCallIssue]
     if hasattr(approximation, "bound_noise"):
@@ -169,6 +172,11 @@ def mixed(members: list[Any]) -> Any:
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members
     return model
+
+
+def _copy(model: Any, **changes: Any) -> Any:
+    unfitted: Any = clone(model)
+    return unfitted.set_params(**changes)
 
 
 def _rows(table: Any, which: np.ndarray) -> Any:

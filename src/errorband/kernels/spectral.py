@@ -59,7 +59,9 @@ def terms(kernel: Kernel, n_features: int) -> list[Term]:
         found = [Term(kernel.variance, (Factor(kernel, d, lambda omega: omega),))]
     else:
         raise ValueError(f"{type(kernel).__name__} has no spectral density to draw frequencies from.")
-    return found if columns is None else [_placed(t, lambda omega: embedded(omega, columns, n_features)) for t in found]
+    if columns is None:
+        return found
+    return [_placed(t, lambda omega: embedded(omega, columns, n_features)) for t in found]
 
 
 def _placed(term: Term, outer: Callable[[Any], Any]) -> Term:

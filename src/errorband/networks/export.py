@@ -47,7 +47,8 @@ class PlainNetwork:
         if self.precision is not None:
             argument -= 0.5 * ((X - self.centre) ** 2 @ self.precision)[:, None]
         with double_precision():  # for a function of JAX
-            units = np.asarray(IN_NUMPY.get(self.activation, self.activation)(argument))
+            function: Any = IN_NUMPY.get(self.activation, self.activation)
+            units = np.asarray(function(argument))
         return units @ self.v + self.bias
 
 

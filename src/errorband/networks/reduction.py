@@ -70,9 +70,10 @@ class SupervisedReduction(TransformerMixin, BaseEstimator):
             raise ValueError(f"SupervisedReduction(retain={self.retain!r}): give a share above 0, at most 1.")
         if self.prefit:
             check_is_fitted(self.model)
-            self.model_ = self.model
+            self.model_: Any = self.model
         else:
-            self.model_ = (_default() if self.model is None else clone(self.model)).fit(X, y)
+            model: Any = _default() if self.model is None else clone(self.model)
+            self.model_ = model.fit(X, y)
         self.singular_values_, V = directions(self.model_)
         total = np.cumsum(self.singular_values_**2)
         self.retained_information_ = np.sqrt(total / total[-1])
@@ -97,7 +98,8 @@ class SupervisedReduction(TransformerMixin, BaseEstimator):
 
 
 def _default() -> GPRegressor:
-    return GPRegressor(approximation=WeightSpace(Network(50), bound_noise=True), random_state=0)  # pyright: ignore[reportCallIssue]
+    bounded: Any = WeightSpace(Network(50), bound_noise=True)  # pyright: ignore[reportCallIssue]
+    return GPRegressor(approximation=bounded, random_state=0)
 
 
 def directions(model: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from errorband import effects
 from errorband.effects import quiet
 from errorband.inputs import Input
 from errorband.missing import Donors
+from errorband.reporting.parts.basis.content import basis, basis_findings
 from errorband.reporting.parts.data import (
     MAP_POINTS,
     MAX_EFFECTS,
@@ -78,6 +79,7 @@ def build_regression(
         *leak_findings(train_X, train_y, columns, classes=False),
         *missing_findings(incomplete, test_X, test_names.told),
         *band_findings(a.calibration.at, groups, len(a.y)),
+        *basis_findings(model, a.calibration.at),
     ]
     left_out, surprises = leave_one_out(model), None
     if left_out is not None:
@@ -108,6 +110,7 @@ def build_regression(
         curve=_curve(model, train_X, train_y, test_X, rng) if train_X.shape[1] == 1 else None,
         map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
+        basis=basis(model, test_X),
     )
 
 

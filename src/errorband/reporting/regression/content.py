@@ -6,6 +6,7 @@ import numpy as np
 
 from errorband.effects import PartialDependence
 from errorband.inputs import Input
+from errorband.reporting.parts.basis.content import BasisContent
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.hyperparameters import Hyperparameter
@@ -97,3 +98,4 @@ class RegressionContent:
     curve: Curve | None
     map: Map | None
     inducing: InducingContent | None = None
+    basis: BasisContent | None = None

@@ -3,6 +3,7 @@
 from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts import figures as parts_figures
+from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.coverage import CoverageAt
 from errorband.reporting.parts.data import LEAST_RELEVANCE
@@ -44,6 +45,7 @@ def regression_sections(c: RegressionContent) -> list[Section]:
     parts = (
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
         _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.feature_names),
+        basis_section(c.basis),
         hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]

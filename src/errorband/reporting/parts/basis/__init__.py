@@ -1,0 +1,1 @@
+"""Basis functions in a report: spectrum, directions that matter, and how far members of a mixture disagree."""

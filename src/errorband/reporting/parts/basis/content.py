@@ -1,0 +1,110 @@
+"""What a report says about basis functions, as numbers."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband.networks.export import layer_of
+from errorband.networks.fourier import fourier_transform
+from errorband.networks.reduction import directions
+from errorband.reporting.parts.coverage import TOO_NARROW, CoverageAt
+from errorband.reporting.parts.findings import Finding
+from errorband.reporting.text import percent
+
+MOST = 200  # frequencies that are drawn
+
+
+@dataclasses.dataclass(frozen=True)
+class BasisContent:
+    """Basis functions of a fitted model.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the features.
+    number : int
+        How many there are; of one member, in a mixture.
+    learned : bool
+        Whether the search moved them.
+    bounded : bool
+        Whether the noise was bounded by that of held ones.
+    spectrum : tuple of arrays or None
+        Frequency, amplitude and the ends of its 95 % interval, for a sparse spectrum of one input.
+    retained : array or None
+        Share of the information that 1, 2, … directions of the inputs keep, if there are several inputs.
+    members : int
+        Members of a mixture; 1 if it is none.
+    noises : tuple of float
+        Standard deviation of the noise that each member found, in the units of the targets, if the noise is Gaussian.
+    disagreement : float or None
+        Share of the predictive variance at held-out rows that is disagreement between members.
+    """
+
+    kind: str
+    number: int
+    learned: bool
+    bounded: bool
+    spectrum: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None
+    retained: np.ndarray | None
+    members: int
+    noises: tuple[float, ...]
+    disagreement: float | None
+
+
+def has_basis(model: Any) -> bool:
+    """Whether a fitted model has basis functions in place of a kernel."""
+    latents = getattr(getattr(model, "_model", None), "latents", ())
+    return len(latents) == 1 and hasattr(latents[0].features, "layer")
+
+
+def basis(model: Any, X_test: np.ndarray) -> BasisContent | None:
+    """Return the content for a fitted regressor; None if it has no basis functions."""
+    if not has_basis(model):
+        return None
+    features, layer = model._model.latent.features, layer_of(model)
+    members = getattr(model, "mixture_members_", [model])
+    single, noise = len(members) == 1, [getattr(m.likelihood_, "noise_variance", None) for m in members]
+    spectrum = None
+    if single and model.n_features_in_ == 1 and hasattr(features, "frequencies"):
+        found = fourier_transform(model)
+        which = np.sort(found.order()[:MOST])
+        low, high = found.amplitude_interval(0.95)
+        spectrum = np.abs(found.frequency[which, 0]), found.amplitude[which], low[which], high[which]
+    retained = None
+    if model.n_features_in_ > 1 and layer.precision is None:
+        total = np.cumsum(directions(model)[0] ** 2)
+        retained = np.sqrt(total / total[-1])
+    return BasisContent(
+        kind=type(features).__name__,
+        number=features.size,
+        learned=bool(features.learn),
+        bounded=hasattr(model, "noise_bound_"),
+        spectrum=spectrum,
+        retained=retained,
+        members=len(members),
+        noises=tuple(float(np.sqrt(v)) * model.scaling_.y_scale for v in noise if v is not None),
+        disagreement=None if single else _disagreement(members, X_test),
+    )
+
+
+def _disagreement(members: Sequence[Any], X: np.ndarray) -> float:
+    predictives = [m.predictive(X) for m in members]
+    between = np.var([p.mean for p in predictives], axis=0)
+    within = np.mean([p.variance for p in predictives], axis=0)
+    return float(np.sum(between) / np.sum(between + within))
+
+
+def basis_findings(model: Any, coverages: Sequence[CoverageAt]) -> list[Finding]:
+    """Warn of over-confidence: the model has few degrees of freedom and its bands are too narrow on held-out rows."""
+    narrow = [c for c in coverages if c.verdict == TOO_NARROW]
+    if not has_basis(model) or not narrow:
+        return []
+    advice = "Take more members" if hasattr(model, "mixture_members_") else "Mix several models, Mixture(model, n=4)"
+    text = (
+        f"The {percent(narrow[-1].level)} band holds {percent(narrow[-1].observed)} of the held-out targets. A model "
+        "of basis functions can be too sure of the function though its noise is right, since what the data say about "
+        f"its weights holds everywhere. {advice}, or use inducing points (vfe), whose bands open."
+    )
+    return [Finding("warning", "Over-confident basis functions", text)]

@@ -153,7 +153,8 @@ def bounded(approximation: Any) -> Any:
     if isinstance(approximation, Features) and approximation.weight_space:
         return WeightSpace(approximation, bound_noise=True)  # pyright: ignore[reportCallIssue]
     if hasattr(approximation, "bound_noise"):
-        return dataclasses.replace(approximation, bound_noise=True)
+        inducing: Any = approximation
+        return dataclasses.replace(inducing, bound_noise=True)
     raise ValueError(
         f"Noise bounding needs features that are learned, such as SparseSpectrum(100, learn=True); got "
         f"approximation={approximation!r}."

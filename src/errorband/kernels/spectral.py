@@ -6,6 +6,7 @@ constant the frequency zero. Standard frequencies are drawn once, at unit length
 which may then be learned.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -61,7 +62,7 @@ def terms(kernel: Kernel, n_features: int) -> list[Term]:
         raise ValueError(f"{type(kernel).__name__} has no spectral density to draw frequencies from.")
     if columns is None:
         return found
-    return [_placed(t, lambda omega: embedded(omega, columns, n_features)) for t in found]
+    return [_placed(t, functools.partial(embedded, columns=columns, n_features=n_features)) for t in found]
 
 
 def _placed(term: Term, outer: Callable[[Any], Any]) -> Term:

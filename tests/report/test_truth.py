@@ -38,7 +38,7 @@ def test_a_steep_straight_line_is_not_called_without_effect():
 def test_columns_of_words_are_one_input():
     tree = Input.words("tree", (1, 2, 3), ("ash", "elm", "oak"), np.eye(3))
     relevance = np.array([1.0, 0.001])
-    (finding,) = input_findings([Input.number("age", 0), tree], relevance, [], np.zeros((4, 4)))
+    (finding,) = input_findings([Input.number("age", 0), tree], relevance)
     assert "change with tree:" in finding.text
 
 

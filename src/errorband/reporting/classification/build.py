@@ -89,7 +89,7 @@ def build_classification(
     )
     findings = [
         *fit_findings(model, rows, train),
-        *input_findings(columns, importance, rows, train_X),
+        *input_findings(columns, importance),
         *row_findings(train_X, train, test_X, np.asarray(model.scaling_.x_scale), names),
         *leak_findings(train_X, train, columns, classes=True),
         *missing_findings(incomplete, test_X, names.told),

@@ -13,7 +13,7 @@ from errorband.reporting.text import brief, listing
 MAX_POINTS = 500  # in a scatter plot; more make the file large and the plot black
 MAX_EFFECTS, MAX_SURPRISES, MAP_POINTS = 6, 10, 45
 INDEX_NAMES = "Rows are named by the index of the table."
-LEAST_RELEVANCE = 0.02  # of the largest: inputs below have no curve worth a plot
+LEAST_RELEVANCE = 0.03  # of the largest: inputs below have no curve worth a plot
 
 
 def training(model: Any, X: Any, y: Any, read: Callable[[Any], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

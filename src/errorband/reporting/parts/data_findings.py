@@ -5,49 +5,52 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from errorband.effects import PartialDependence
 from errorband.inputs import Input
 from errorband.reporting.parts.data import LEAST_RELEVANCE, RowNames
 from errorband.reporting.parts.findings import Finding
-from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.text import count, listing, percent
 
 MAX_NEIGHBOUR_ROWS = 20_000
-FAR_LENGTHSCALE = 10.0  # in ranges of the data: the function is then a straight line along that input
+STRAIGHT = 0.02  # of the variance of an effect, which a straight line leaves
 LEAK_ROWS, LEAK = 30, 0.995  # an input that alone explains so much of the target, with so many values, is suspicious
 
 
-def input_findings(
-    columns: Sequence[Input], relevance: np.ndarray, rows: Sequence[Hyperparameter], X: np.ndarray
-) -> list[Finding]:
-    """Return which inputs have no effect on predictions, and which act as straight lines.
+def input_findings(columns: Sequence[Input], relevance: np.ndarray) -> list[Finding]:
+    """Return which inputs have no effect on predictions.
 
-    A long length-scale alone says neither: it means a straight line, steep or level, for the prior variance grows with
-    it. So an input is without effect where predictions do not follow it, whatever the length-scale.
+    A long length-scale alone does not say so: it means a straight line, steep or level, for the prior variance grows
+    with it. So an input is without effect where predictions do not follow it, whatever the length-scale.
     """
-    found = []
-    idle = [
-        c.name for c, r in zip(columns, relevance, strict=True) if r < LEAST_RELEVANCE * max(relevance.max(), 1e-300)
-    ]
-    if idle and len(idle) < len(columns):
-        it = "it" if len(idle) == 1 else "them"
-        text = (
-            f"Predictions hardly change with {listing(idle)}: by less than {percent(LEAST_RELEVANCE)} of what the most "
-            f"relevant input does. Leaving {it} out should do no harm."
-        )
-        found.append(Finding("note", "Inputs without effect", text, tuple(idle)))
-    span = np.ptp(X, axis=0)
-    lengths = [r for r in rows if r.kind == "lengthscale" and r.column is not None]
-    near = {r.column for r in lengths if r.value <= FAR_LENGTHSCALE * span[r.column]}
-    far = {r.column for r in lengths} - near
-    straight = [c.name for c in columns if c.plain and c.columns[0] in far and c.name not in idle]
-    if straight:
-        acts = "acts as a straight line" if len(straight) == 1 else "act as straight lines"
-        text = (
-            f"{listing(straight)} {acts}: along {'it' if len(straight) == 1 else 'them'} the length-scale is more than "
-            f"{FAR_LENGTHSCALE:.0f} times the range of the data, and predictions do depend on it."
-        )
-        found.append(Finding("note", "Straight lines", text, tuple(straight)))
-    return found
+    least = LEAST_RELEVANCE * max(relevance.max(), 1e-300)
+    idle = [c.name for c, r in zip(columns, relevance, strict=True) if r < least]
+    if not idle or len(idle) == len(columns):
+        return []
+    it = "it" if len(idle) == 1 else "them"
+    text = (
+        f"Predictions hardly change with {listing(idle)}: by less than {percent(LEAST_RELEVANCE)} of what the most "
+        f"relevant input does. Leaving {it} out should do no harm."
+    )
+    return [Finding("note", "Inputs without effect", text, tuple(idle))]
+
+
+def straight_findings(effects: Sequence[PartialDependence]) -> list[Finding]:
+    """Return which inputs act as straight lines: a line through the average prediction leaves next to nothing."""
+    straight = []
+    for e in effects:
+        if not e.discrete and np.ptp(e.curve.mean) > 0:
+            line = np.polynomial.Polynomial.fit(e.grid, e.curve.mean, 1)
+            left = np.var(e.curve.mean - line(e.grid)) / np.var(e.curve.mean)
+            if left < STRAIGHT:
+                straight.append(e.input.name)
+    if not straight:
+        return []
+    acts = "acts as a straight line" if len(straight) == 1 else "act as straight lines"
+    text = (
+        f"{listing(straight)} {acts}: so one leaves less than {percent(STRAIGHT)} of the average effect unexplained. "
+        "Length-scales far beyond the data say that, and not that the input does not matter."
+    )
+    return [Finding("note", "Straight lines", text, tuple(straight))]
 
 
 def row_findings(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, scale: np.ndarray, names: RowNames) -> list[Finding]:

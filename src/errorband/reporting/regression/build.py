@@ -24,7 +24,13 @@ from errorband.reporting.parts.data import (
     subset,
     training,
 )
-from errorband.reporting.parts.data_findings import input_findings, leak_findings, missing_findings, row_findings
+from errorband.reporting.parts.data_findings import (
+    input_findings,
+    leak_findings,
+    missing_findings,
+    row_findings,
+    straight_findings,
+)
 from errorband.reporting.parts.findings import fit_findings, warnings_first
 from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing
@@ -34,6 +40,7 @@ from errorband.reporting.regression.calibration import LEVELS, inside, normal_sc
 from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise
 from errorband.reporting.regression.diagnostics import band_findings, conditional_coverage, error_findings
 
+TELLING = 0.1  # of the largest relevance: what inputs do that have less is not spoken of
 MAX_GROUPED_INPUTS = 3  # the most relevant, along which coverage and errors are looked at
 MAX_RESIDUAL_INPUTS, CURVE_POINTS, N_DRAWS = 4, 200, 4
 
@@ -70,11 +77,16 @@ def build_regression(
     rows = hyperparameters(model, target)
     importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
     ranked = [columns[j] for j in order]
+    several = train_X.shape[1] > 1
+    curves = _effects(model, train_X, [columns[j] for j in useful[:MAX_EFFECTS]]) if several else ()
     held = inside(pit_bounds(a.y, a.predictive), 0.95)
     groups = conditional_coverage(held, a.predictive.mean, test_X, ranked[:MAX_GROUPED_INPUTS], target)
     findings = [
         *fit_findings(model, rows, train_y),
-        *input_findings(columns, importance, rows, train_X),
+        *input_findings(columns, importance),
+        *straight_findings(
+            [e for j, e in zip(useful, curves, strict=False) if importance[j] >= TELLING * importance.max()]
+        ),
         *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names),
         *leak_findings(train_X, train_y, columns, classes=False),
         *missing_findings(incomplete, test_X, test_names.told),
@@ -103,11 +115,11 @@ def build_regression(
         columns=columns,
         relevance=importance,
         order=order,
-        effects=_effects(model, train_X, [columns[j] for j in useful[:MAX_EFFECTS]]) if train_X.shape[1] > 1 else (),
+        effects=curves,
         surprises=surprises,
         rows_told=names.told,
         hyperparameters=tuple(rows),
-        curve=_curve(model, train_X, train_y, test_X, rng) if train_X.shape[1] == 1 else None,
+        curve=None if several else _curve(model, train_X, train_y, test_X, rng),
         map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
         basis=basis(model, test_X),

@@ -32,7 +32,7 @@ def folder(run, wine, tmp_path_factory):
 
 def test_fit_says_what_was_found(folder, run):
     text = (folder / "fit.txt").read_text()
-    for word in ("Logistic regression", "Class frequencies", "calibration error", "bits", "Report:"):
+    for word in ("Logistic regression", "Class frequencies", "calibration error", "AUC", "Report:"):
         assert word in text
     page = (folder / "r.html").read_text()
     assert "Barbera" in page

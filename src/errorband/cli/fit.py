@@ -142,7 +142,7 @@ def fit(
     scores, verdict = named_scores(assessment), " ".join(assessment.verdict)
     title = (
         f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
-        f"{count_of(X.shape[1], 'input')}"
+        f"{count_of(len(encoder.columns), 'input')}"
     )
     screen.scores(title, scores)
     screen.say(verdict)

@@ -76,7 +76,7 @@ def named_scores(assessment: Any) -> list[tuple[str, dict[str, float]]]:
 
 
 SCORE_HEADER = ("method", "RMSE", "R²", "NLPD", "95 % coverage", "95 % width")
-CLASS_HEADER = ("method", "errors", "log loss", "information", "AUC", "calibration error")
+CLASS_HEADER = ("method", "errors", "log loss", "AUC", "calibration error")
 
 
 def score_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, ...]]:
@@ -101,7 +101,6 @@ def class_rows(scores: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, 
             name,
             percent(v.get("error_rate")),
             number(v.get("log_loss"), decimals=3),
-            f"{number(v.get('information'), decimals=3)} bits",
             number(v.get("auc"), decimals=3),
             percent(v.get("calibration_error")),
         )

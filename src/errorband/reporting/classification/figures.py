@@ -99,7 +99,8 @@ def class_reliability(each: Sequence[Reliability], classes: Sequence[str], shown
     ]
     alt = f"Reliability of the probability of each class; at its highest: {listing(parts, most=6)}."
     titles = "probability of the class", "share of it among these rows"
-    return Figure(data, layout(*titles, showlegend=True, xaxis=SHARES, yaxis=SHARES), alt, height=380)
+    axis = _shares([np.max([each[i].confidence, each[i].frequency]) for i in shown])
+    return Figure(data, layout(*titles, showlegend=True, xaxis=axis, yaxis=axis), alt, height=380)
 
 
 def precision_recall(c: Curves, name: str) -> Figure:
@@ -112,7 +113,7 @@ def precision_recall(c: Curves, name: str) -> Figure:
     ]  # fmt: skip
     half = float(c.precision[np.searchsorted(c.recall, 0.5)])
     alt = f"Precision against recall of {name}: finding half of the rows, {percent(half)} of the alarms are right."
-    titles = f"share of {label(name, 20)} found (recall)", "share of alarms that are right (precision)"
+    titles = f"share of {label(name, 20)} found (recall)", "right alarms (precision)"
     return Figure(data, layout(*titles, showlegend=True, xaxis=SHARES, yaxis=SHARES), alt, height=380)
 
 
@@ -152,10 +153,16 @@ def class_curve(c: ClassCurve, classes: Sequence[str], shown: Sequence[int]) -> 
         f"Average probability of the classes along {column.name} from {column.shown(e.grid[0], number)} to "
         f"{column.shown(e.grid[-1], number)}: {listing(ends, most=6)}."
     )
-    shape = layout(label(column.name), "probability", showlegend=True, yaxis=SHARES)
+    shape = layout(label(column.name), "probability", showlegend=True, yaxis=_shares(e.upper[:, shown]))
     shape["xaxis"] |= axis_along(column, e.grid, e.discrete)
     shape["yaxis2"] = {"overlaying": "y", "visible": False, "range": [0, 1], "fixedrange": True}
     return Figure(data, shape, alt, height=300)
+
+
+def _shares(values: Any) -> dict[str, Any]:
+    """An axis of shares, from zero to all, or to the largest value where all are small."""
+    top = float(np.max(values))
+    return SHARES if top > 0.6 else {"tickformat": ".0%" if top > 0.08 else ".1%", "range": [0, 1.15 * max(top, 1e-3)]}
 
 
 def _faint(colour: str) -> str:

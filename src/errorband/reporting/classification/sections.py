@@ -122,7 +122,7 @@ def _decisions(c: ClassificationContent) -> Section | None:
     k, name, other = c.choices, c.classes[c.choices.positive], c.classes[1 - c.choices.positive]
     rows = [
         [
-            f"{number(d.ratio) if d.ratio >= 1 else '1/' + number(1 / d.ratio)} to 1",
+            f"{number(d.ratio)} to 1" if d.ratio >= 1 else f"1 to {number(1 / d.ratio)}",
             f"above {percent(d.threshold)}",
             f"{d.found:,} of {d.found + d.missed:,}",
             f"{d.false_alarms:,}",

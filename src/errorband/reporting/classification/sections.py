@@ -7,7 +7,7 @@ from errorband.reporting.classification.chooser import decision_chooser
 from errorband.reporting.classification.content import ClassificationContent
 from errorband.reporting.classification.scores import CLASS_METRICS, SHARES
 from errorband.reporting.page.document import Plot, Section, table
-from errorband.reporting.page.markup import Html, el
+from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.parts import figures as parts_figures
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.data import LEAST_RELEVANCE
@@ -122,7 +122,7 @@ def _decisions(c: ClassificationContent) -> Section | None:
     k, name, other = c.choices, c.classes[c.choices.positive], c.classes[1 - c.choices.positive]
     rows = [
         [
-            f"{number(d.ratio)} to 1" if d.ratio >= 1 else f"1 to {number(1 / d.ratio)}",
+            join([_ratio(d.ratio), el("small", " missed to false alarm")]),
             f"above {percent(d.threshold)}",
             f"{d.found:,} of {d.found + d.missed:,}",
             f"{d.false_alarms:,}",
@@ -131,7 +131,7 @@ def _decisions(c: ClassificationContent) -> Section | None:
         ]
         for d in k.decisions
     ]
-    head = [f"A missed {name} costs, to a false alarm", f"Say {name}", "Found", "False alarms", "Cost per row",
+    head = ["If costs are", f"Say {name}", "Found", "False alarms", "Cost per row",
             "Same answer for all"]  # fmt: skip
     costs = table(head, rows, "Decisions by the ratio of costs", "stack", (2, 3, 4, 5))
     chooser = decision_chooser(k, name, other)
@@ -147,18 +147,20 @@ def _decisions(c: ClassificationContent) -> Section | None:
     return Section("decisions", "Which threshold", lead, [chooser, [curve], el("div", costs)])
 
 
+def _ratio(r: float) -> str:
+    return f"{number(r)} to 1" if r >= 1 else f"1 to {number(1 / r)}"
+
+
 def _to_draw(c: ClassificationContent) -> list[int]:
     """Classes whose curves are drawn: the one to be found of two, which mirrors the other; else the frequent ones."""
     return [c.choices.positive] if c.choices is not None else _most_frequent(c)
 
 
 def _relevance(c: ClassificationContent) -> Section | None:
-    names, target = c.summary.input_names, c.summary.target
+    names = c.summary.input_names
     if len(names) < 2:
         return None
-    figure = parts_figures.relevance(
-        [names[j] for j in c.order], c.relevance[list(c.order)], f"probability of {target}"
-    )
+    figure = parts_figures.relevance([names[j] for j in c.order], c.relevance[list(c.order)], "the probability")
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         "By how much the probabilities typically change when this input alone is replaced by that of another row "

@@ -145,6 +145,7 @@ class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttribut
                 raise
             if type(error).__name__ != "NoArgsIsHelpError":
                 told = error.format_message().strip().rstrip(".")  # pyright: ignore[reportAttributeAccessIssue]
+                told = re.sub(r"[.;]? *[Dd]id you mean (.*?)\?$", r" (perhaps \1)", told)
                 say_error(f"{told}, so see '{_asked_for_help(error)}'.")
             code = ExitCode.USAGE
         # Nothing is left to be interrupted: what comes now is the interpreter's own end.

@@ -20,6 +20,7 @@ from errorband.tables import Encoded, TableEncoder, TableError, read_table, requ
 from errorband.tables.cells import read_cells
 from errorband.tables.errors import count_of
 from errorband.training import LBFGS
+from errorband.training.result import Stop
 
 LEAST_ROWS = 5
 LEAST_COMPLETE = 30  # complete rows are enough to learn from if there are so many, or half of all
@@ -229,12 +230,20 @@ def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> 
     told = []
     for search in _searches(found):
         if not search.converged:
-            advice = "" if search.interrupted else " A larger --time-budget may help."
-            told.append(f"The search for hyperparameters did not converge: {search.message}{advice}")
+            told.append(f"The search for hyperparameters did not converge: {_ended(search)}")
     statuses = [model.inference_status_ for model in (found, final) if hasattr(model, "inference_status_")]
     told += [status.message for status in statuses if not status.converged]
     told += [str(w.message) for w in caught if _for_the_user(w.category)]
     return list(dict.fromkeys(one_sentence(text) for text in told))
+
+
+def _ended(search: Any) -> str:
+    """Why a search ended, and what helps, as options of the tool."""
+    if search.stop == Stop.OUT_OF_TIME:
+        return f"{search.message} A larger --time-budget may help."
+    if search.stop == Stop.MAX_ITER:
+        return f"it stopped after {search.iterations} iterations, near the best point it knows."
+    return str(search.message)
 
 
 def _members(model: Any) -> list[Any]:

@@ -63,7 +63,7 @@ class Column:
                 return cells._replace(values=codes)
         units = (self.notation[1:], cells.notation[1:]) if self.kind == cells.kind == "number" else ("", "")
         if cells.problem:
-            raise TableError(cells.problem)
+            raise TableError(cells.problem.replace(" or leave the column out with --ignore", ""))
         if cells.kind != self.kind or units[0] != units[1]:
             then, now = (f" with {unit}" if unit else "" for unit in units)
             raise TableError(
@@ -151,9 +151,29 @@ def tell_gaps(gaps: Mapping[str, np.ndarray], cells: Mapping[str, Cells]) -> str
     return ", ".join(found[:10]) + (f" and {len(found) - 10:,} more columns" if len(found) > 10 else "")
 
 
-def refuse_missing(gaps: Mapping[str, np.ndarray], cells: Mapping[str, Cells]) -> None:
+def refuse_missing(gaps: Mapping[str, np.ndarray], cells: Mapping[str, Cells], choose: str = "choose") -> None:
+    """Raise an error that names the columns with missing cells; ``choose`` says when the other ways are chosen."""
     if told := tell_gaps(gaps, cells):
-        raise TableError(f"Cells are missing in {told}, so fill them in or choose --missing drop or --missing impute.")
+        raise TableError(
+            f"Cells are missing in {told}, so fill them in or {choose} --missing drop or --missing impute."
+        )
+
+
+def refuse_free_text(cells: Mapping[str, Cells], rows: np.ndarray, max_levels: int) -> None:
+    """Raise an error that names all columns of words with too many levels, and those that may be names of rows."""
+    levels = {name: len(distinct_values(column, rows)) for name, column in cells.items() if column.kind == "text"}
+    free = {name: n for name, n in levels.items() if n > max_levels}
+    if not free:
+        return
+    told = show_names(free, 4)
+    most = f"{max(free.values()):,} different values"
+    are, them = ("is", "it") if len(free) == 1 else ("are", "them")
+    ids = [name for name, n in free.items() if n == rows.sum()]
+    name = f", name rows by {show_cell(ids[0])} with --id" if ids else ""
+    raise TableError(
+        f"{'Column' if len(free) == 1 else 'Columns'} {told} {are} free text with {'' if len(free) == 1 else 'up to '}"
+        f"{most}, so leave {them} out with --ignore{name} or allow more than {max_levels} with --max-levels."
+    )
 
 
 def label_text(cells: Cells) -> list[str | None]:

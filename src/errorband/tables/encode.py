@@ -15,11 +15,11 @@ from errorband.tables.columns import (
     Column,
     choose_task,
     column_of,
-    distinct_values,
     is_missing,
     label_text,
     learn_labels,
     leave_out_constant,
+    refuse_free_text,
     refuse_missing,
     tell_gaps,
     with_text_names,
@@ -212,6 +212,8 @@ class TableEncoder:
                 raise TableError(cells[name].problem)
         notices: list[str] = []
         rows = ~is_missing(answer)
+        if rows.sum() == 1:
+            raise TableError("The table has one row with a target, from which nothing can be learned, so add rows.")
         leave_out_constant(cells, rows, notices)
         n_columns = -1
         while missing == "drop" and cells and n_columns != len(cells):
@@ -222,13 +224,7 @@ class TableEncoder:
             leave_out_constant(cells, rows, notices)
         if not cells:
             raise TableError("No column is left to predict from, so add columns that vary or ignore fewer.")
-        for name, column in cells.items():
-            n_levels = len(distinct_values(column, rows)) if column.kind == "text" else 0
-            if n_levels > max_levels:
-                raise TableError(
-                    f"Column {show_cell(name)} is free text with {n_levels:,} different values, so leave it out with "
-                    f"--ignore or allow more than {max_levels} with --max-levels."
-                )
+        refuse_free_text(cells, rows, max_levels)
         if missing == "error":
             refuse_missing({name: is_missing(column) for name, column in {target: answer, **cells}.items()}, cells)
 
@@ -300,7 +296,7 @@ class TableEncoder:
         y = self._read_target(frame, with_target)
         no_target = np.zeros(len(frame), dtype=bool) if y is None else np.isnan(y)
         if self.missing == "error":
-            refuse_missing({self.target: no_target} | gaps, cells)
+            refuse_missing({self.target: no_target} | gaps, cells, choose="fit with")
         if no_target.any():
             notices.append(
                 f"{count_of(int(no_target.sum()), 'row')} without a target {show_cell(self.target)} left out."

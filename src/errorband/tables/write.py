@@ -50,7 +50,9 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     try:
         with atomic_write(target) as handle:
             _write_as(frame, handle, name.lower())
-    except (ValueError, TypeError, ImportError) as error:
+    except ImportError as error:
+        raise TableError(f"Writing {label} needs pyarrow, so run 'pip install pyarrow' or write CSV.") from error
+    except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise TableError(f"Cannot write {label} ({reason}), so check the columns.") from error
 

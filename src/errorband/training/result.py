@@ -94,7 +94,7 @@ class FitResult:
                 else ""
             ),
             Stop.LINE_SEARCH: "The line search found no better point.",
-            Stop.OUT_OF_TIME: f"Stopped after {self.limit or 0.0:g} s with the best point so far.",
+            Stop.OUT_OF_TIME: f"Stopped after {self.limit or 0.0:.3g} s with the best point so far.",
             Stop.INTERRUPTED: "Interrupted; the best point so far was kept.",
             Stop.INTERRUPTED_ON_SAMPLE: "Interrupted after a search on some rows.",
         }[self.stop]

@@ -50,7 +50,15 @@ describes the model that was judged.
   random, with a warning. `--max-rows` sets another limit, for every model.
 - `--model fitc` or `vfe` insists on inducing points; `--inducing` is how many, or `auto`: the report then shows what
   was tried, and the certificate that more would not help.
-- `--kernel` takes `se`, `matern12`, `matern32`, `matern52`, `rq`, `linear`, or a sum such as `se+linear`.
+- `--kernel`, `--likelihood` and `--model` take the names that Python takes: whatever is registered, by its class
+  (`StudentT` is `student-t`), with arguments in brackets. `+` adds kernels, `*` multiplies them, and `column=` or
+  `columns=[...]` says what they look at: `"matern52(columns=[area, rooms]) * categorical(column=district)"`,
+  `"se + periodic(period=365.25, column=sold)"` (of a date, its days). A wrong name lists the choices.
+- `--likelihood student-t` or `outlier-mixture` is for outliers, `heteroscedastic` for noise that changes with the
+  inputs, `poisson` and `negative-binomial` for counts; `--exposure COLUMN` names what counts are proportional to
+  (people, hours). `--target-transform log` (`logit`, `box-cox`, `yeo-johnson`) learns a function of the target, with
+  bands in its own units. `--weight COLUMN` counts a row as often as it says.
+- `--multi-class one-vs-rest` fits a model for each class, `joint` one for all.
 - Ctrl-C ends the search; the best model so far is judged and written, with a warning and exit code 0.
 - `--quiet` prints nothing on success.""",
         ["errorband fit houses.csv --target price --id house --report report.html"],
@@ -75,14 +83,18 @@ with `--missing impute` they are predicted, and a column `imputed` names what wa
     ),
     (
         "Compare",
-        """`compare` cross-validates Gaussian processes with several kernels and three baselines on the same folds. The
-smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
+        """`compare` cross-validates Gaussian processes with several kernels and likelihoods, and three baselines, on the
+same folds. `--kernels`, `--likelihoods` and `--models` say which, separated by commas. The smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
 wide. The baselines are those of `fit`: the mean and spread of the targets, linear regression with its classical band,
 and gradient boosting with one band for all rows, from its errors on rows it did not see. The time is shared by all
 searches, so of a large table as many rows are compared, drawn at random, as they can deal with; `--max-rows` sets
 another number, and beyond 5,000 rows to learn from (2,000 or fewer for classes) the Gaussian processes have inducing
-points.""",
-        ["errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30"],
+points. Differences to the first have standard errors, from the losses row by row; methods within two of them are as
+good for all that the table can tell. The last line says how to fit the model. Ctrl-C ends the comparison and shows
+what is finished; `--output` writes it.""",
+        [
+            "errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30 --likelihoods gaussian"
+        ],
     ),
     (
         "Classes",

@@ -83,8 +83,9 @@ with `--missing impute` they are predicted, and a column `imputed` names what wa
     ),
     (
         "Compare",
-        """`compare` cross-validates Gaussian processes with several kernels and likelihoods, and three baselines, on the
-same folds. `--kernels`, `--likelihoods` and `--models` say which, separated by commas. The smallest NLPD (negative log predictive density) comes first: it punishes errors and bands that are too narrow or too
+        """`compare` cross-validates Gaussian processes with several kernels and likelihoods, and three baselines, on
+the same folds. `--kernels`, `--likelihoods` and `--models` say which, separated by commas. The smallest NLPD (negative
+log predictive density) comes first: it punishes errors and bands that are too narrow or too
 wide. The baselines are those of `fit`: the mean and spread of the targets, linear regression with its classical band,
 and gradient boosting with one band for all rows, from its errors on rows it did not see. The time is shared by all
 searches, so of a large table as many rows are compared, drawn at random, as they can deal with; `--max-rows` sets
@@ -92,9 +93,7 @@ another number, and beyond 5,000 rows to learn from (2,000 or fewer for classes)
 points. Differences to the first have standard errors, from the losses row by row; methods within two of them are as
 good for all that the table can tell. The last line says how to fit the model. Ctrl-C ends the comparison and shows
 what is finished; `--output` writes it.""",
-        [
-            "errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30 --likelihoods gaussian"
-        ],
+        ["errorband compare houses.csv --target price --ignore house,sold --folds 3 --time-budget 30"],
     ),
     (
         "Classes",

@@ -18,7 +18,22 @@ __version__ = "0.1.0"
 
 _WHERE = {
     **dict.fromkeys(
-        ("GPClassifier", "GPRegressor", "Mixture", "RVMClassifier", "RVMRegressor"), "errorband.estimators"
+        (
+            "BayesianCommittee",
+            "compare_evidence",
+            "TransductiveGPClassifier",
+            "GenerativeGaussianClassifier",
+            "ProbabilisticNearestNeighbour",
+            "PlattScaling",
+            "LeastSquaresGPClassifier",
+            "GPClassifier",
+            "GPRegressor",
+            "Mixture",
+            "ProductOfExperts",
+            "RVMClassifier",
+            "RVMRegressor",
+        ),
+        "errorband.estimators",
     ),
     "Parameter": "errorband.parameters",
     "LBFGS": "errorband.training",
@@ -40,7 +55,21 @@ _MODULES = (
 )
 
 if TYPE_CHECKING:
-    from errorband.estimators import GPClassifier, GPRegressor, Mixture, RVMClassifier, RVMRegressor
+    from errorband.estimators import (
+        BayesianCommittee,
+        GenerativeGaussianClassifier,
+        GPClassifier,
+        GPRegressor,
+        LeastSquaresGPClassifier,
+        Mixture,
+        PlattScaling,
+        ProbabilisticNearestNeighbour,
+        ProductOfExperts,
+        RVMClassifier,
+        RVMRegressor,
+        TransductiveGPClassifier,
+        compare_evidence,
+    )
     from errorband.parameters import Parameter
     from errorband.training import LBFGS
 
@@ -72,12 +101,20 @@ def __dir__() -> list[str]:
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "LBFGS",
+    "BayesianCommittee",
     "GPClassifier",
     "GPRegressor",
+    "GenerativeGaussianClassifier",
+    "LeastSquaresGPClassifier",
     "Mixture",
     "Parameter",
+    "PlattScaling",
+    "ProbabilisticNearestNeighbour",
+    "ProductOfExperts",
     "RVMClassifier",
     "RVMRegressor",
+    "TransductiveGPClassifier",
+    "compare_evidence",
     "load",
     "report",
 ]

@@ -45,6 +45,7 @@ from errorband.structures import PREDICTORS, SimplexSites, Sites
 from errorband.structures.dense import SignedRoot
 from errorband.training import LBFGS, FitResult, FullBayes
 from errorband.training.certificate import InducingSweep
+from errorband.training.greedy import GreedyCertificate
 from errorband.transforms import TRANSFORMS
 
 FORMAT, VERSION = "errorband", 2
@@ -79,6 +80,8 @@ def _tables() -> dict[str, dict[str, type]]:
             SimplexSites,
         ),
         *(Latent, Model, SignedRoot),
+        *(Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites),
+        *(GreedyCertificate, Latent, Model, SignedRoot),
     )
     parts = {cls.__name__: cls for cls in kept}
     return {

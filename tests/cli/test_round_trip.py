@@ -259,7 +259,9 @@ def test_automatic_number_of_inducing_points(run, fitted, tmp_path):
     assert sweep.certificate in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace", "RelevanceVectors"}))
+@pytest.mark.parametrize(
+    "model", sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace", "RelevanceVectors", "SparseGreedy"})
+)
 def test_every_name_is_a_model(model):
     made = model_named(model.lower(), "6")
     assert type(made).__name__ == model
@@ -274,7 +276,7 @@ def test_features_that_are_a_whole_prior_are_models_too():
     "model",
     [
         name if name in ("IVM", "PIC") else pytest.param(name, marks=pytest.mark.slow)
-        for name in sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace", "RelevanceVectors"})
+        for name in sorted(set(APPROXIMATIONS) - {"Exact", "VFE", "WeightSpace", "RelevanceVectors", "SparseGreedy"})
     ],
 )
 def test_every_model_by_name(model, run, fitted, tmp_path):

@@ -3,7 +3,19 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from errorband import LBFGS, GPClassifier, GPRegressor, RVMClassifier, RVMRegressor
+from errorband import (
+    LBFGS,
+    BayesianCommittee,
+    GenerativeGaussianClassifier,
+    GPClassifier,
+    GPRegressor,
+    LeastSquaresGPClassifier,
+    PlattScaling,
+    ProbabilisticNearestNeighbour,
+    ProductOfExperts,
+    RVMClassifier,
+    RVMRegressor,
+)
 
 WITH_A_SEARCH = [
     "check_dict_unchanged",
@@ -29,7 +41,18 @@ def test_sklearn(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([RVMRegressor(optimizer=None), RVMClassifier(optimizer=None)])
+@parametrize_with_checks(
+    [
+        RVMRegressor(optimizer=None),
+        RVMClassifier(optimizer=None),
+        BayesianCommittee(GPRegressor(optimizer=None), n_members=2),
+        ProductOfExperts(GPClassifier(optimizer=None), n_members=2),
+        GenerativeGaussianClassifier(),
+        LeastSquaresGPClassifier(optimizer=None),
+        PlattScaling(),
+        ProbabilisticNearestNeighbour(),
+    ]
+)
 def test_sklearn_of_the_others(estimator, check):
     check(estimator)
 

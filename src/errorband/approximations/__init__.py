@@ -3,6 +3,7 @@
 from errorband.approximations.base import Approximation
 from errorband.approximations.blocks import PIC, PITC
 from errorband.approximations.exact import Exact
+from errorband.approximations.greedy import SparseGreedy
 from errorband.approximations.inducing import DTC, FITC, VFE, Inducing, PowerEP, SoR, WeightSpace
 from errorband.approximations.ivm import IVM
 from errorband.approximations.nystrom import Nystrom
@@ -25,6 +26,7 @@ APPROXIMATIONS: dict[str, type[Approximation]] = {
         Nystrom,
         WeightSpace,
         RelevanceVectors,
+        SparseGreedy,
     )
 }
 

@@ -107,8 +107,8 @@ class RelevanceVectors(LowRankApproximation):
         n = len(X)
         most = max(100, min(self.n_candidates, 4 * MEMORY_BUDGET // (8 * n)))
         rows = np.sort(check_random_state(random_state).permutation(n)[:most])
-        (latent,) = latents
-        ready = KernelColumns(np.asarray(X[rows])).initialised(latent.kernel, X)
+        kernel = next(iter(latents)).kernel
+        ready = KernelColumns(np.asarray(X[rows])).initialised(kernel, X)
         features = KernelColumns(ready.centres, np.full(ready.size, DEAD))
         return dataclasses.replace(self, features=None), with_features(latents, [features])
 

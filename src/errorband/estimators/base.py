@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband import interrupts, parameters
 from errorband.data import TrainingData
+from errorband.estimators import online
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_spread
@@ -32,7 +33,7 @@ from errorband.training.strategy import further_starts
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
-    *("active_rows_", "inducing_sweep_", "moved_inducing_", "estimators_", "posterior_", "_state"),
+    *("active_rows_", "inducing_sweep_", "moved_inducing_", "certificate_", "estimators_", "posterior_", "_state"),
     *("noise_bound_", "mixture_members_"),
     "search_log_evidence_",
 )
@@ -105,7 +106,7 @@ class GaussianProcess(Savable, BaseEstimator):
         self.fit_result_ = found.result
         if found.result is not None:
             warn_if_not_converged(found.result)
-        for name in ("active_rows", "inducing_sweep", "moved_inducing", "noise_bound"):
+        for name in ("active_rows", "inducing_sweep", "moved_inducing", "noise_bound", "certificate"):
             if getattr(found, name) is not None:
                 setattr(self, f"{name}_", getattr(found, name))
 
@@ -181,6 +182,23 @@ class GaussianProcess(Savable, BaseEstimator):
         if found.active_rows is not None:
             self.active_rows_ = found.active_rows
         self._condition(found, float(np.log(self.scaling_.y_scale)))
+
+    def _take_in(self, data: TrainingData) -> None:
+        """Replace the posterior by the one after these rows too, which are scaled already. Nothing is searched."""
+        if (reason := online.refusal(self.posterior_, self._model)) is not None:
+            raise ValueError(reason)
+        self._model.likelihood.check_targets(data.y)
+        self._check_inputs(np.asarray(data.X))
+        given = getattr(self.approximation, "inducing_inputs", None)  # where they were given they stay
+        number = getattr(self._model.approximation, "n_inducing", None)
+        most = None if given is not None or number is None else self._model.latent.features.size
+        most = most if most is None or isinstance(number, str) else max(most, number)
+        found = online.taken_in(self._model, self.posterior_, self.inference_, data, most)
+        model, self.posterior_, more, self.inference_status_ = found
+        self._keep_model(model)
+        self.log_evidence_ += more - data.size * float(np.log(self.scaling_.y_scale))
+        self.log_evidence_ += self.scaling_.log_slope(data.y, data.weights)
+        self._training_data = self._state = None
 
     def _remember_search(self) -> None:
         """Keep the evidence of the rows that were searched: ``log_evidence_`` is about to become that of others."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,6 +15,7 @@ from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.mixture import mixed
+from errorband.estimators.online import streams
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_kernel, class_likelihood_names
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
@@ -224,6 +226,39 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         else:
             new._condition_on(new._training(X, codes, weights, self.scaling_)[1])
         return new
+
+    @available_if(streams)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "GPClassifier":
+        """Take in more rows, of a model with inducing points or other features; the first call is :meth:`fit`.
+
+        As :meth:`GPRegressor.partial_fit`; with more than two classes for ``multi_class="one_vs_rest"``. The sites of a
+        batch are found with all that was learned before for a prior, and are not looked at again.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,)
+            Labels; the first batch has a row of each class.
+        classes : array, optional
+            All labels that may come, to be checked in the first call.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood.
+        """
+        if not hasattr(self, "likelihood_"):
+            if classes is not None and (
+                absent := sorted(set(np.unique(classes).tolist()) - set(np.unique(y).tolist()))
+            ):
+                raise ValueError(f"The first batch has no row of {absent[0]!r}; begin with one that has all classes.")
+            return self.fit(X, y, sample_weight)
+        X, codes, weights = self._validated(X, y, sample_weight, classes=self.classes_)
+        if not hasattr(self, "estimators_"):
+            self._take_in(self._training(X, codes, weights, self.scaling_)[1])
+            return self
+        for c, model in enumerate(self.estimators_):
+            model._take_in(model._training(X, (codes == c).astype(int), weights, model.scaling_)[1])
+        self._keep_models(self.estimators_, X, codes, weights)
+        self._training_data = None
+        return self
 
     def exact_limit(self, n_classes: int = 2) -> int:
         """Return up to how many rows ``approximation="auto"`` keeps the whole covariance with so many classes."""

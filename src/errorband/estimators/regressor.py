@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.data import TrainingData
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.mixture import mixed
+from errorband.estimators.online import streams
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
@@ -218,6 +220,44 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         new = copy.copy(self)
         new._condition_on(new._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
         return new
+
+    @available_if(streams)
+    def partial_fit(self, X: Any, y: Any, noise_variance: Any = None, sample_weight: Any = None) -> "GPRegressor":
+        """Take in more rows, of a model with inducing points or other features; the first call is :meth:`fit`.
+
+        Hyperparameters and scaling stay those of the first batch, so let it be a fair sample. What later batches say
+        goes into the posterior, and the rows are forgotten: memory is constant. With features that stay, the result is
+        that of all rows at once. Inducing points follow the data: they are added where the present ones leave more than
+        a thousandth of the prior variance open and, beyond ``n_inducing``, those go that matter least; points that were
+        given (``inducing_inputs=``) stay.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,)
+        noise_variance : array (n,), optional
+            Known noise variance of each target, on top of the likelihood's own.
+        sample_weight : array (n,), optional
+            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from errorband import GPRegressor
+        >>> from errorband.approximations import VFE
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 10, (600, 1))
+        >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=600)
+        >>> model = GPRegressor(approximation=VFE(15), random_state=0)
+        >>> for rows in np.split(np.arange(600), 3):
+        ...     model = model.partial_fit(X[rows], y[rows])
+        >>> bool(abs(model.predict([[np.pi / 2]])[0] - 1) < 0.05)
+        True
+        """
+        if not hasattr(self, "posterior_"):
+            return self.fit(X, y, noise_variance, sample_weight)
+        self._take_in(self._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
+        return self
 
     def exact_limit(self) -> int:
         """Return up to how many rows ``approximation="auto"`` keeps the whole covariance."""

@@ -9,6 +9,7 @@ from errorband.likelihoods.bernoulli import Bernoulli, RobustThreshold
 from errorband.likelihoods.beta import Beta
 from errorband.likelihoods.counts import Binomial, NegativeBinomial, Poisson
 from errorband.likelihoods.double_exponential import DoubleExponential
+from errorband.likelihoods.epsilon_insensitive import EpsilonInsensitive
 from errorband.likelihoods.gamma import Gamma
 from errorband.likelihoods.gaussian import Gaussian
 from errorband.likelihoods.heteroscedastic import HeteroscedasticGaussian
@@ -26,6 +27,7 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
         Beta,
         Binomial,
         DoubleExponential,
+        EpsilonInsensitive,
         Gamma,
         Gaussian,
         HeteroscedasticGaussian,

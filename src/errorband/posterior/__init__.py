@@ -2,6 +2,7 @@
 
 from errorband.posterior.augmented import AugmentedPosterior
 from errorband.posterior.base import Posterior
+from errorband.posterior.committee import CommitteePosterior
 from errorband.posterior.dense import DensePosterior
 from errorband.posterior.draws import DrawsPosterior
 from errorband.posterior.mixture import MixturePosterior
@@ -20,6 +21,7 @@ POSTERIORS: dict[str, type[Posterior]] = {
         MixturePosterior,
         AugmentedPosterior,
         DrawsPosterior,
+        CommitteePosterior,
     )
 }
 

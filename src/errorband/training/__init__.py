@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from errorband.training.bound_noise import BoundNoise
 from errorband.training.exact_first import ExactFirst
 from errorband.training.full_bayes import FullBayes
+from errorband.training.greedy import Greedy
 from errorband.training.grow import Grow
 from errorband.training.informative_start import InformativeStart
 from errorband.training.lbfgs import LBFGS
@@ -27,6 +28,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "subset": Subset,
     "take_turns": TakeTurns,
     "relevance": Relevance,
+    "greedy": Greedy,
 }
 
 

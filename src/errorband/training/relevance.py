@@ -150,7 +150,7 @@ def _sites(model: Model, rule: Inference, data: TrainingData) -> tuple[np.ndarra
     """Precision and shift of each row's site, about the prior mean."""
     plain = parameters.plain(model)
     if model.likelihood.conjugate:
-        noise = data.noise(plain.likelihood)
+        noise = data.site_noise(plain.likelihood)
         return 1.0 / noise, (data.y - prior_mean(plain.latent.mean, np.asarray(data.X))) / noise
     sites = rule.evaluate(plain, prepared(model, rule, data)).state
     n = len(data.y)

@@ -97,6 +97,8 @@ class Found:
         How the number of inducing inputs was chosen, if it was.
     moved_inducing : int or None
         How many inducing inputs were dead and moved; None if there are none or there was no search.
+    certificate : GreedyCertificate or None
+        How far from the exact model rows that were chosen one after the other are.
     noise_bound : float or None
         The least noise that the search was allowed to claim, if it was bounded.
     """
@@ -108,6 +110,7 @@ class Found:
     active_rows: np.ndarray | None = None
     inducing_sweep: Any = None
     moved_inducing: int | None = None
+    certificate: Any = None
     noise_bound: float | None = None
 
 

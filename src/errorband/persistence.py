@@ -72,6 +72,7 @@ def _tables() -> dict[str, dict[str, type]]:
             TrainingData,
             FitResult,
             InducingSweep,
+            GreedyCertificate,
             LBFGS,
             FullBayes,
             Chains,
@@ -80,8 +81,6 @@ def _tables() -> dict[str, dict[str, type]]:
             SimplexSites,
         ),
         *(Latent, Model, SignedRoot),
-        *(Parameter, Scaling, TrainingData, FitResult, InducingSweep, LBFGS, Status, Sites, SimplexSites),
-        *(GreedyCertificate, Latent, Model, SignedRoot),
     )
     parts = {cls.__name__: cls for cls in kept}
     return {

@@ -61,7 +61,8 @@ EXAMPLES: dict[str, list[Example]] = {
     "Gamma": [Example(Gamma(2.5), [0.1, 1.0, 8.0])],
     "Gaussian": [Example(Gaussian(0.3), [-1.2, 0.1, 3.0])],
     "HeteroscedasticGaussian": [Example(HeteroscedasticGaussian(0.5), [-1.2, 0.1, 3.0])],
-    "EpsilonInsensitive": [Example(EpsilonInsensitive(0.5, 0.3), [-1.2, 0.1, 3.0])],
+    # Its kinks at ±ε fall between panels of target_rule.
+    "EpsilonInsensitive": [Example(EpsilonInsensitive(0.5, 0.05 * np.sinh(2.5)), [-1.2, 0.1, 3.0])],
     "Huber": [Example(Huber(0.5, 1.3), [-1.2, 0.1, 3.0])],
     "NegativeBinomial": [Example(NegativeBinomial(0.4), [0, 2, 11])],
     "Ordinal": [Example(Ordinal(4, [-1.0, 0.2, 1.5]), [0, 2, 3])],
@@ -149,6 +150,9 @@ def rows(example, means, variances):
 
 
 # ------------------------------------------------------------------------------------------------------- the density
+KINKS = {Huber: lambda l: l.threshold * l.scale, EpsilonInsensitive: lambda l: l.epsilon}  # of y − f
+
+
 def target_rule(support: str, upper: float = np.inf):
     """Targets and weights over the whole support."""
     if support == "count":
@@ -261,8 +265,8 @@ def brute_nodes(example, mean, cov):
     if example.L == 1:
         m, s = mean[0], np.sqrt(cov[0, 0])
         edges = np.concatenate([np.linspace(m - 14 * s, m + 14 * s, 801), [0.0, *example.y]])
-        if isinstance(example.likelihood, Huber):
-            k = float(example.likelihood.threshold * example.likelihood.scale)
+        if type(example.likelihood) in KINKS:
+            k = float(KINKS[type(example.likelihood)](example.likelihood))
             edges = np.concatenate([edges, np.add.outer(example.y, [-k, k]).ravel()])
         edges = np.unique(np.clip(edges, m - 14 * s, m + 14 * s))
         x, w = np.polynomial.legendre.leggauss(8)

@@ -135,6 +135,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     short_names: ClassVar = {}  # what the other names are of
 
+    target_transform: Any = None  # of relatives that do not offer them
+    exposure: Any = None
+
     def __init__(
         self,
         kernel=None,

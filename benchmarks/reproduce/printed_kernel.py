@@ -98,7 +98,7 @@ def main() -> None:
 
 `FITC({options.m}, features=TimeFrequency())` with the covariances of this library and with those printed in
 Lázaro-Gredilla (2010), (4.12) to (4.16), which are no covariances of anything ([errata](../theory/errata.md)): where
-K_uu has no Cholesky factor a search takes the point for a bad one, and negative variances left out are set to zero. Halves
+K_uu has no Cholesky factor a search takes the point for a bad one; negative variances left out are set to zero. Halves
 of each table, one start, {ITERATIONS} iterations at most; medians over the seeds that ended in a model, "failed" are
 those for which none was found or which cannot predict.
 

@@ -20,7 +20,7 @@ from errorband.features import SparseSpectrum
 N, D, H = 10_000, 8, 500
 
 
-def processor_time(function, repeats: int = 3) -> float:
+def processor_time(function, repeats: int = 2) -> float:
     """Least processor time of some calls, after one that compiles."""
     function()
     times = []
@@ -83,7 +83,7 @@ def main() -> None:
     text = f"""# Cost of a sparse spectrum
 
 Value and gradient of the log evidence at N = {N:,} rows of {D} inputs; the unit is a product of N × m with m × m, m =
-{2 * H}: {c["unit"]:.2f} s of processor time. Processor time on a machine that was busy with other work, least of three.
+{2 * H}: {c["unit"]:.2f} s of processor time. Processor time on a machine that was busy with other work, least of two.
 
 {table(["", "processor s", "units of N·m²"], rows)}
 

@@ -89,7 +89,8 @@ def test_a_sparse_spectrum_is_a_network_of_pairs_of_cosines():
 
 def test_bumps_and_functions_of_ones_own():
     centres = X[:5]
-    phi = np.exp(-0.5 * np.sum(((X[:, None] - centres) / [0.8, 1.3]) ** 2, axis=2))
+    narrow = 2 / np.sqrt(5) * np.array([0.8, 1.3])
+    phi = np.exp(-0.5 * np.sum(((X[:, None] - centres) / narrow) ** 2, axis=2))
     found = prior(Network(5, "bumps", weights=centres), SMOOTH)
     assert_allclose(found, 1.44 / 5 / np.mean(phi**2) * phi @ phi.T, rtol=1e-10)  # of average variance 1.44
     weights = np.random.default_rng(1).normal(size=(6, 3))

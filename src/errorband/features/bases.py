@@ -81,7 +81,11 @@ class Activation(Basis):
 
 
 class Bumps(Basis):
-    """exp(−½ Σ (x_d − c_d)²/ℓ_d²) around centres c that start at rows of the data."""
+    """exp(−½ Σ (x_d − c_d)²/(ρℓ_d)²) around centres c that start at rows of the data.
+
+    ρ = min(1, 2/M^(1/D)), so that M bumps cover the range of D inputs and no more where ℓ is half of it: wider ones are
+    all alike, and a search that starts with them ends with noise.
+    """
 
     activation = staticmethod(jnp.exp)
 
@@ -92,8 +96,10 @@ class Bumps(Basis):
         return np.asarray(kernel.select(np.asarray(X[np.sort(rng.choice(len(X), n, replace=n > len(X)))])))
 
     def place(self, kernel, n_features, weights):
-        precision = jnp.broadcast_to(kernel.lengthscale, weights.shape[1:]) ** -2
-        share = jnp.full(len(weights), kernel.variance / len(weights))
+        M, D = weights.shape
+        narrow = min(1.0, 2.0 * M ** (-1.0 / D))
+        precision = (narrow * jnp.broadcast_to(kernel.lengthscale, (D,))) ** -2
+        share = jnp.full(M, kernel.variance / M)
         W, p = (in_all_columns(kernel, a, n_features) for a in (weights * precision, precision[None]))
         return W, -0.5 * jnp.sum(weights**2 * precision, axis=1), share, p[0]
 

@@ -26,14 +26,14 @@ class Network(Features):
     σ_p² the average power of φ. The posterior mean is a plain network (:func:`errorband.networks.export`); the ridge of
     its output weights, Mσ_p²σ_n²/σ², and its input weights w_i come from the evidence. Cost O(N·M²).
 
-    ========== ================================= =========== ============================================
+    ========== ================================= =========== ================================================
     ``basis``  φ(x; w)                           σ_p²        with ``learn=False`` and M → ∞
-    ========== ================================= =========== ============================================
+    ========== ================================= =========== ================================================
     "cosine"   cos(ωᵀx + phase)                  ½           the kernel, which has a spectral density
     "erf"      erf(w₀/ℓ₀ + Σ w_d x_d/ℓ_d)        1           ``ArcSine``; ℓ₀ = ‖ℓ‖ with another kernel
-    "bumps"    exp(−½ Σ (x_d − c_d)²/ℓ_d²)       from rows   a density of rows
+    "bumps"    exp(−½ Σ (x_d − c_d)²/(ρℓ_d)²)    from rows   a density of rows; ρ = min(1, 2/M^(1/D))
     function   function(w₀/ℓ₀ + Σ w_d x_d/ℓ_d)   from rows
-    ========== ================================= =========== ============================================
+    ========== ================================= =========== ================================================
 
     The kernel says how weights are scaled (length-scales) and how large f is (variance); its formula is not used.
 

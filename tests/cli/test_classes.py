@@ -39,7 +39,7 @@ def test_fit_says_what_was_found(folder, run):
     assert "Most surprising training rows" in page
     info = run("info", folder / "m.eb")
     assert "grape (classification)" in info.stdout
-    assert "Softmax" in info.stdout
+    assert "Bernoulli" in info.stdout
 
 
 def test_predict_writes_probabilities_and_the_class(folder, run, wine):

@@ -31,7 +31,7 @@ def test_fit_prints_scores_and_writes_all(fitted):
 def test_info(run, fitted):
     result = run("info", fitted / "model.eb")
     assert result.exit_code == 0
-    for word in ("progression (regression)", "clinic", "north, south, west", "SquaredExponential", "80 in the model"):
+    for word in ("progression (regression)", "clinic", "north, south, west", "Matern", "80 in the model"):
         assert word in result.stdout
     facts = json.loads(run("info", fitted / "model.eb", "--json").stdout)
     assert facts["rows_in_model"] == 80

@@ -284,7 +284,7 @@ def test_restarts_escape_a_bad_start(data):
     stuck = GPRegressor(bad, likelihood=Gaussian(5.0)).fit(X, y)
     freed = GPRegressor(bad, likelihood=Gaussian(5.0), n_restarts=5, random_state=0).fit(X, y)
     assert freed.log_evidence_ >= stuck.log_evidence_ - 1e-6
-    assert len(freed.fit_result_.starts) == 6
+    assert len(freed.fit_result_.starts) >= 6  # more if the result is doubted
 
 
 # ---------------------------------------------------------------------------------------------------------- copies

@@ -82,7 +82,7 @@ def test_units_of_the_data(fitted):
 def test_a_kernel_for_each_kind():
     one = GPRegressor(SquaredExponential(1.0, 2.0), **GIVEN).objective(X, Y)
     assert len(one.theta0) == 2 * 2 + 1  # each latent has values of its own, from the same start
-    both = GPRegressor(likelihood=HeteroscedasticGaussian(), normalize=False).objective(X, Y).model.latents
+    both = GPRegressor("se", likelihood=HeteroscedasticGaussian(), normalize=False).objective(X, Y).model.latents
     variances = [float(latent.kernel.variance) for latent in both]
     assert_allclose(variances, [np.var(Y), 0.25])  # a log noise is less variable than the target
     classes = GPRegressor(KERNELS["mean"], likelihood=Softmax(3), inference=Laplace(), optimizer=None)
@@ -104,7 +104,7 @@ def test_names_that_do_not_fit():
     with pytest.raises(ValueError, match="3 latent functions of Softmax share one kernel"):
         GPClassifier({"class_0": SquaredExponential()}).fit(X, np.digitize(Y, [-0.3, 0.4]))
     with pytest.raises(TypeError, match="dictionary of them by latent function"):
-        GPRegressor("se").fit(X, Y)
+        GPRegressor(3.0).fit(X, Y)
 
 
 def test_files_and_other_data(fitted, tmp_path):

@@ -11,7 +11,7 @@ from errorband.reporting.card import card_html
 
 def test_card_says_what_was_fitted(frame):
     card = card_html(frame.model)
-    for text in ("GPRegressor", "SquaredExponential", "Gaussian", "110 rows, 4 inputs", "converged (", "data units"):
+    for text in ("GPRegressor", "Matern", "Gaussian", "110 rows, 4 inputs", "converged (", "data units"):
         assert text in card
     assert f"{frame.model.log_evidence_:.2f}".replace("-", "−") in card
     assert "<script>" not in card

@@ -238,8 +238,8 @@ class VFE(Inducing):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 10, (300, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
-    >>> few = GPRegressor(approximation=VFE(12), random_state=0).fit(X, y)
-    >>> exact = GPRegressor().fit(X, y)
+    >>> few = GPRegressor("se", approximation=VFE(12), random_state=0).fit(X, y)
+    >>> exact = GPRegressor("se").fit(X, y)
     >>> bool(few.log_evidence_ <= exact.log_evidence_), bool(few.log_evidence_ > exact.log_evidence_ - 1)
     (True, True)
     """
@@ -290,12 +290,12 @@ class FITC(Inducing):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 10, (500, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=500)
-    >>> model = GPRegressor(approximation=FITC(15), random_state=0).fit(X, y)
+    >>> model = GPRegressor("se", approximation=FITC(15), random_state=0).fit(X, y)
     >>> model.approximation_.inducing_inputs.shape
     (15, 1)
     >>> bool(abs(model.predict([[np.pi / 2]])[0] - 1) < 0.1)
     True
-    >>> grown = GPRegressor(approximation=FITC("auto"), random_state=0).fit(X, y)
+    >>> grown = GPRegressor("se", approximation=FITC("auto"), random_state=0).fit(X, y)
     >>> grown.approximation_.n_inducing, grown.inducing_sweep_.stopped
     (25, 'certified')
     """

@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.estimators import online
+from errorband.estimators.candidates import fit_best, is_auto
+from errorband.estimators.defaults import default_kernel
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_spread
 from errorband.inference import EP, Conjugate, Inference, Laplace, annealed_evidence
+from errorband.kernels import Kernel
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
 from errorband.model import Model
@@ -31,11 +34,13 @@ from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
 from errorband.training.strategy import further_starts
 
+# Strategies around those that the approximation asks for.
+AROUND_ALL = ("challenge", "tie", "scout")
+
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
     *("active_rows_", "inducing_sweep_", "moved_inducing_", "certificate_", "estimators_", "posterior_", "_state"),
-    *("noise_bound_", "mixture_members_"),
-    "search_log_evidence_",
+    *("noise_bound_", "mixture_members_", "search_log_evidence_", "candidates_", "noise_gains_"),
 )
 
 
@@ -64,6 +69,9 @@ class GaussianProcess(Savable, BaseEstimator):
     verbose: int
     mixture_members_: list[Any]  # of a mixture only
 
+    _kernel_candidates: ClassVar[tuple[str, ...]]
+    """Names that ``kernel="auto"`` chooses from, the default first."""
+
     # ------------------------------------------------------------------ fitting
     @in_double_precision
     def _fit(self, spec: Spec, data: TrainingData, scaling: Scaling) -> None:
@@ -82,13 +90,32 @@ class GaussianProcess(Savable, BaseEstimator):
             log_scale=log_scale,
             starts=further_starts(problem.model),
         )
-        found = composed(strategies).run(problem, settings)
+        found = composed((*AROUND_ALL, *strategies)).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not
             found = dataclasses.replace(found, result=found.result.cut_short())
         self._forget()
         self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
         self._condition(found, log_scale)
+
+    def _fit_candidates(self, X: Any, y: Any, **given: Any) -> bool:
+        """Where an argument is "auto": fit what is best in its place and take that over. Whether there was one."""
+        stages = {}
+        if is_auto(self.kernel):
+            stages["kernel"] = self._kernel_candidates
+        if is_auto(self.likelihood):
+            stages["likelihood"] = self._likelihood_candidates(np.asarray(y))
+        if stages:
+            fitted, table = fit_best(self, X, y, stages, given)
+            self._forget()
+            arguments = self.get_params(deep=False)
+            vars(self).update({name: value for name, value in vars(fitted).items() if name not in arguments})
+            self.candidates_ = table
+        return bool(stages)
+
+    def _worth_trying(self, argument: str, name: str, first: Any) -> bool:
+        """Whether a candidate is worth a fit, given the fitted model of the first one for this argument."""
+        return True
 
     def _problem(self, spec: Spec, data: TrainingData) -> tuple[Problem, tuple[str, ...], str | None]:
         """What to search; the strategies for it; and why this approximation, if it was chosen here."""
@@ -100,7 +127,7 @@ class GaussianProcess(Savable, BaseEstimator):
         refusal = rule.supports(model, data)
         if refusal is not None:
             raise ValueError(refusal)
-        return Problem(model, rule, data), approximation.strategies, reason
+        return Problem(model, rule, data, spec.left_out(model)), approximation.strategies, reason
 
     def _keep_search(self, found: Found) -> None:
         self.fit_result_ = found.result
@@ -249,7 +276,17 @@ class GaussianProcess(Savable, BaseEstimator):
         return Spec.of(self._likelihood(), self._kernel(), self.mean, names, n_features)
 
     def _kernel(self) -> Any:
-        return self.kernel
+        """As given; the default in the place of None. "auto" is what it chose, or the default before that."""
+        kernel = self.kernel
+        if is_auto(kernel):
+            kernel = getattr(self, "kernel_", None)
+        return self._default_kernel() if kernel is None else kernel
+
+    def _default_kernel(self) -> Kernel:
+        return default_kernel(self._kernel_candidates, self.approximation)
+
+    def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
+        raise NotImplementedError
 
     def _likelihood(self) -> Likelihood:
         raise NotImplementedError

@@ -13,6 +13,8 @@ from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
+from errorband.estimators.candidates import is_auto
+from errorband.estimators.defaults import CLASS_KERNELS
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
@@ -21,7 +23,7 @@ from errorband.estimators.spec import Spec, as_kernel, class_likelihood_names
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
 from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
-from errorband.likelihoods import ClassLikelihood, Likelihood, Softmax
+from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
 from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
@@ -48,16 +50,16 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     ----------
     kernel : Kernel or str, optional
         Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``. Default: squared
-        exponential with a length-scale per input.
-        Values given are where the search starts; values left out are chosen from the data. A variance left out also
-        has a prior, ``HalfNormal(10)``: labels say little about it.
+        exponential, with a length-scale per input where the evidence pays for it. "auto" chooses among some kernels;
+        see ``candidates_``. Values given are where the search starts; values left out are chosen from the data. A
+        variance left out also has a prior, ``HalfNormal(10)``: labels say little about it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
-    likelihood : {"probit", "logit", "robust-threshold", "softmax", "ordinal"} or ClassLikelihood
+    likelihood : {"probit", "logit", "auto", "robust-threshold", "softmax", "ordinal"} or ClassLikelihood
         How labels arise from the latent function. "probit" and "logit" are the link of two classes, and of each class
-        against the rest; the joint model of several classes then is the softmax. Objects: ``Bernoulli("probit",
-        bias=..., label_noise=...)``, ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted
-        order).
+        against the rest, with a learned bias if ``mean`` is zero; the joint model of several classes then is the
+        softmax. "auto" chooses one of the two. Objects: ``Bernoulli("probit", bias=..., label_noise=...)``,
+        ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
     approximation : "auto", "exact", another name or Approximation
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
         :mod:`errorband.approximations`, or ``"fitc(200)"``. "auto": whole up to 2000 rows (fewer with more than two
@@ -65,9 +67,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     inference : "auto", "laplace", "ep", "kl" or Inference
         How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
         which it was.
-    multi_class : {"joint", "one_vs_rest"}
+    multi_class : {"auto", "joint", "one_vs_rest"}
         For three or more classes: one model with a latent function for each class, or a two-class model for each class
-        against the others, their probabilities normalised. Two classes are one two-class model either way.
+        against the others, their probabilities normalised. Two classes are one two-class model either way. "auto":
+        one against the rest, which is the quicker and usually the better one, unless ``likelihood`` is one of several
+        classes, such as ``Softmax(C)``.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -109,6 +113,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Whether the inference rule converged, after how many sweeps, and a sentence about it.
     posterior_ : Posterior
         What predictions are made from; with one model per class see ``estimators_``.
+    candidates_ : Candidates
+        What "auto" chose from, with log evidence and leave-one-out log density; a list with one model per class.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     scaling_ : Scaling
@@ -133,6 +139,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     ['up', None]
     """
 
+    _kernel_candidates: ClassVar = CLASS_KERNELS
+    _learns_bias: ClassVar[bool] = True
     short_names: ClassVar = {}  # what the other names are of
 
     multi_class: str
@@ -145,7 +153,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         likelihood="probit",
         approximation="auto",
         inference="auto",
-        multi_class="joint",
+        multi_class="auto",
         optimizer="lbfgs",
         n_restarts=0,
         normalize=True,
@@ -179,7 +187,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         X, codes, weights = self._validated(X, y, sample_weight)
         if self._one_for_each_class():
             self._fit_each_class(X, codes, weights)
-        else:
+        elif not self._fit_candidates(X, self.classes_[codes], sample_weight=weights):
             self._fit(*self._training(X, codes, weights))
         return self
 
@@ -329,14 +337,21 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return spec, TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
 
     def _one_for_each_class(self) -> bool:
-        if self.multi_class not in ("joint", ONE_VS_REST):
-            raise ValueError(f"multi_class={self.multi_class!r}: choose 'joint' or 'one_vs_rest'.")
-        return self.multi_class == ONE_VS_REST and len(self.classes_) > 2
+        if self.multi_class not in ("auto", "joint", ONE_VS_REST):
+            raise ValueError(f"multi_class={self.multi_class!r}: choose 'auto', 'joint' or 'one_vs_rest'.")
+        n, joint, likelihood = len(self.classes_), self.multi_class == "joint", self.likelihood
+        if self.multi_class == "auto" and n > 2:
+            if isinstance(likelihood, str) and not (likelihood in LINKS or is_auto(likelihood)):
+                likelihood = class_likelihood_names(n)(likelihood)
+            several = isinstance(likelihood, ClassLikelihood) and len(likelihood.class_values) > 2
+            joint = several or isinstance(self.kernel, dict)
+        return n > 2 and not joint
 
     @in_double_precision  # as one computation: Ctrl-C ends the search of this class and of those after it
     def _fit_each_class(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> None:
         names = getattr(self, "feature_names_in_", None)  # the models below see an array: columns by position
-        kernel = as_kernel(self.kernel).with_columns(names, X.shape[1])
+        left_open = self.kernel is None or is_auto(self.kernel)
+        kernel = self.kernel if left_open else as_kernel(self.kernel).with_columns(names, X.shape[1])
         alike: Any = [clone(self) for _ in self.classes_]
         models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
         self._forget()
@@ -352,16 +367,24 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _kernel(self) -> Any:
         """As given; variances of which nothing was said have a prior."""
-        if isinstance(self.kernel, dict):
-            return {name: _with_variance_prior(as_kernel(kernel)) for name, kernel in self.kernel.items()}
-        return _with_variance_prior(as_kernel(self.kernel))
+        kernel = super()._kernel()
+        if isinstance(kernel, dict):
+            return {name: _with_variance_prior(as_kernel(k)) for name, k in kernel.items()}
+        return _with_variance_prior(as_kernel(kernel))
+
+    def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
+        return LINKS
 
     def _likelihood(self) -> ClassLikelihood:
         n, likelihood = len(self.classes_), self.likelihood
+        if is_auto(likelihood):
+            likelihood = getattr(self, "likelihood_", LINKS[0])
         names = class_likelihood_names(n)
         if isinstance(likelihood, str):
-            if likelihood in LINKS and n > 2:
-                return Softmax(n)
+            if likelihood in LINKS:
+                zero = isinstance(self.mean, str) and self.mean == "zero"
+                bias = 0.0 if self._learns_bias and zero else None
+                return Bernoulli(likelihood, bias=bias) if n == 2 else Softmax(n)
             likelihood = names(likelihood)
         if not isinstance(likelihood, ClassLikelihood):
             raise TypeError(

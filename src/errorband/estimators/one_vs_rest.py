@@ -10,7 +10,8 @@ def fitted_attributes(models: Sequence[Any]) -> dict[str, Any]:
     """What the classifier made of them shows: a list of what each found, a summary where one word says it all."""
     first = models[0]
     each = ["kernel_", "likelihood_", "mean_", "approximation_", "approximation_reason_"]
-    each += [name for name in ("active_rows_", "inducing_sweep_", "moved_inducing_") if hasattr(first, name)]
+    optional = ("active_rows_", "inducing_sweep_", "moved_inducing_", "candidates_")
+    each += [name for name in optional if hasattr(first, name)]
     return {name: [getattr(m, name) for m in models] for name in each} | {
         "fit_result_": None if first.fit_result_ is None else [m.fit_result_ for m in models],
         "inference_": first.inference_,

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.data import TrainingData
+from errorband.estimators import noise_check
 from errorband.estimators.base import GaussianProcess
+from errorband.estimators.candidates import is_auto
+from errorband.estimators.defaults import REGRESSION_KERNELS, noises
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
@@ -24,12 +28,15 @@ from errorband.estimators.validation import (
     check_spread,
     check_weights,
 )
-from errorband.likelihoods import Likelihood
+from errorband.likelihoods import Gaussian, Likelihood
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
 from errorband.training import Objective
 from errorband.transforms import Transform, TransformedPredictive
+
+# Residuals of at least and at most so many rows are looked at for what noise they ask for.
+CHECKED = 30, 2000
 
 # Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
 MAX_JOINT_ROWS = 20_000
@@ -44,16 +51,18 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ----------
     kernel : Kernel, str or dict, optional
         Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``,
-        ``"periodic(period=1, column=date)"``. Default: squared exponential with a length-scale per input.
-        Values given are where the search starts; values left out are chosen from the data. A likelihood with several
-        latent functions takes one for each, ``{"mean": ..., "log_noise": ...}``; a single kernel starts them all.
+        ``"periodic(period=1, column=date)"``. Default: Matérn 5/2 plus a linear part, with a length-scale per input
+        where the evidence pays for it. Values given are where the search starts; values left out are chosen from the
+        data, and several starts are tried. "auto" chooses among some kernels; see ``candidates_``. A likelihood with
+        several latent functions takes one for each, ``{"mean": ..., "log_noise": ...}``; a single kernel starts them
+        all.
     mean : {"zero", "constant", "linear"}, Mean or dict
         Prior mean; a single one is that of the first latent function, the others have mean zero.
         ``Constant(marginalize=True)`` and ``Linear(marginalize=True)`` of :mod:`errorband.means` integrate the
         coefficients out.
     likelihood : Likelihood or str, optional
         How targets scatter around the function, or its name: ``"poisson"``, ``"student-t"``. Default: Gaussian noise of
-        learned variance.
+        learned variance. "auto" chooses among the Gaussian and others that the residuals ask for; see ``candidates_``.
     approximation : "auto", "exact", another name, Approximation or Features
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
         :mod:`errorband.approximations`, or ``"fitc(200)"``. Features that are a whole prior can be given as they are.
@@ -113,6 +122,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     search_log_evidence_ : float
         Log evidence of the rows the search saw; only after :meth:`condition_on`, where ``log_evidence_`` is that of
         other rows.
+    noise_gains_ : dict
+        What other noises would gain in leave-one-out log density over Gaussian noise, in nats and about, by name; with
+        Gaussian noise and 30 to 2000 rows. If it is much there is a warning.
+    candidates_ : Candidates
+        What "auto" chose from, with log evidence and leave-one-out log density: ``print(model.candidates_)``.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     outlier_probability_ : array (n,)
@@ -137,6 +151,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     target_transform: Any = None  # of relatives that do not offer them
     exposure: Any = None
+    _kernel_candidates: ClassVar = REGRESSION_KERNELS
 
     def __init__(
         self,
@@ -181,7 +196,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             Power of each row's likelihood: 2 counts a row twice, 0 leaves it out. For Gaussian noise a weight divides
             the variance of the noise; predictions are of targets of weight 1.
         """
-        self._fit(*self._training(X, y, noise_variance, sample_weight))
+        ready = self._training(X, y, noise_variance, sample_weight)
+        if not self._fit_candidates(X, y, noise_variance=noise_variance, sample_weight=sample_weight):
+            self._fit(*ready)
+            self._check_noise()
         return self
 
     def condition_on(self, X: Any, y: Any, noise_variance: Any = None, sample_weight: Any = None) -> "GPRegressor":
@@ -212,7 +230,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> y = np.sin(x) + 0.05 * np.random.default_rng(0).normal(size=40)
         >>> model = GPRegressor().fit(x[:30, None], y[:30])
         >>> longer = model.condition_on(x[:, None], y)
-        >>> bool(longer.kernel_.variance == model.kernel_.variance)
+        >>> repr(longer.kernel_) == repr(model.kernel_)
         True
         >>> (longer.predict([[5.5]]) - np.sin(5.5)).round(1) + 0.0
         array([0.])
@@ -347,7 +365,34 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return int(self.exposure)
         raise ValueError(f"exposure={self.exposure!r} is not a column of X, which has {', '.join(map(repr, names))}.")
 
+    def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
+        return noises(y)
+
+    def _worth_trying(self, argument: str, name: str, first: Any) -> bool:
+        """Noises that differ from the first in the shape of residuals are fitted if residuals have that shape."""
+        gains = getattr(first, "noise_gains_", {})
+        return argument != "likelihood" or gains.get(name, np.inf) > 0
+
+    def _check_noise(self) -> None:
+        """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""
+        data, likelihood = self._training_data, self.likelihood_
+        plain = likelihood.conjugate and data.noise_variance is None and data.weights is None
+        if not plain or self.optimizer is None or self.approximation_.strategies:
+            return
+        if not CHECKED[0] <= len(data.y) <= CHECKED[1] or np.ptp(data.y) == 0:
+            return
+        found = self._leave_one_out()
+        z = (data.y - found.mean) / found.std
+        if not np.all(np.isfinite(z)):
+            return
+        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), found.mean)
+        told = noise_check.advice(self.noise_gains_, len(data.y)) if self.likelihood is None else None
+        if told is not None:
+            warnings.warn(told, UserWarning, stacklevel=3)
+
     def _likelihood(self) -> Likelihood:
+        if is_auto(self.likelihood):
+            return getattr(self, "likelihood_", Gaussian())
         return as_likelihood(self.likelihood)
 
     # ------------------------------------------------------------------ predicting

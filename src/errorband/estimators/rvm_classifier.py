@@ -1,5 +1,7 @@
 """Relevance vector classification."""
 
+from typing import ClassVar
+
 from errorband.estimators.classifier import GPClassifier
 from errorband.estimators.relevance import RelevanceMachine, without_variance
 from errorband.estimators.spec import as_kernel
@@ -65,6 +67,8 @@ class RVMClassifier(RelevanceMachine, GPClassifier):
     >>> model.predict([[0.8], [2.4]]).tolist(), bool(model.n_relevance_vectors_ < 15)
     (['up', 'down'], True)
     """
+
+    _learns_bias: ClassVar[bool] = False  # a column of ones would be a relevance vector
 
     def __init__(
         self,

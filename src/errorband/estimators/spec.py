@@ -86,6 +86,11 @@ class Spec:
         latents = (Latent(l.kernel.without_column(column, n_features), l.mean) for l in self.latents)
         return dataclasses.replace(self, latents=tuple(latents))
 
+    def left_out(self, model: Model) -> frozenset[tuple[str, ...]]:
+        """Paths of the hyperparameters of a model of this kind whose starting values the user left out."""
+        bare = Model(self.latents, self.likelihood, model.approximation)
+        return frozenset(e.path for e in parameters.entries(bare) if e.value is None)
+
     def model(self, data: TrainingData, approximation: Approximation, random_state: Any) -> Model:
         """The model with every hyperparameter at its starting value."""
         likelihood = self.likelihood

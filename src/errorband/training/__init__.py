@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from errorband.training.bound_noise import BoundNoise
+from errorband.training.challenge import Challenge
 from errorband.training.exact_first import ExactFirst
 from errorband.training.full_bayes import FullBayes
 from errorband.training.greedy import Greedy
@@ -14,13 +15,18 @@ from errorband.training.objective import Objective
 from errorband.training.relevance import Relevance
 from errorband.training.result import FitResult, Stop, Trained, Trainer
 from errorband.training.sample_first import SampleFirst
+from errorband.training.scout import Scout
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Start, Strategy
 from errorband.training.subset import Subset
+from errorband.training.tie import Tie
 from errorband.training.turns import TakeTurns
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "exact_first": ExactFirst,
     "bound_noise": BoundNoise,
+    "challenge": Challenge,
+    "scout": Scout,
+    "tie": Tie,
     "informative_start": InformativeStart,
     "grow": Grow,
     "move_dead": MoveDead,

@@ -44,12 +44,7 @@ class MoveDead(Strategy):
         except np.linalg.LinAlgError:  # there is no posterior with them there
             return dataclasses.replace(found, moved_inducing=0)
         better = again.value > result.value
-        totals = {
-            "iterations": result.iterations + again.iterations,
-            "evaluations": result.evaluations + again.evaluations,
-            "seconds": result.seconds + again.seconds,
-        }
         if not better:
-            return dataclasses.replace(found, result=dataclasses.replace(result, **totals), moved_inducing=0)
-        kept = dataclasses.replace(again, moved=moved, **totals)
+            return dataclasses.replace(found, result=result.after(again), moved_inducing=0)
+        kept = dataclasses.replace(again.after(result), moved=moved)
         return dataclasses.replace(found, theta=again.theta, result=kept, warm=warm, moved_inducing=moved)

@@ -45,6 +45,10 @@ class FitResult:
         Best objective of each start, the first one first.
     moved : int
         Inducing inputs that had no influence and were moved to where they have some.
+    tied : bool
+        Whether length-scales were kept equal, as the evidence did not pay for one each.
+    challenged : str
+        What was doubted in a first result, and what searches from other starts made of it; empty if nothing was.
     draws : array (S, P) or None
         Vectors drawn from their posterior, if the trainer is a sampler: predictions average over them.
     chains : Chains or None
@@ -64,6 +68,8 @@ class FitResult:
     moved: int = 0
     draws: np.ndarray | None = None
     chains: Any = None
+    challenged: str = ""
+    tied: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "stop", Stop(self.stop))  # a file has it as text
@@ -77,6 +83,11 @@ class FitResult:
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it."""
         return self.stop in (Stop.INTERRUPTED, Stop.INTERRUPTED_ON_SAMPLE)
+
+    def after(self, *others: "FitResult") -> "FitResult":
+        """The same, of a search that others came before: their iterations, evaluations and seconds count too."""
+        totals = {name: getattr(self, name) for name in ("iterations", "evaluations", "seconds")}
+        return dataclasses.replace(self, **{k: v + sum(getattr(o, k) for o in others) for k, v in totals.items()})
 
     def cut_short(self) -> "FitResult":
         """The same, of a search that Ctrl-C ended."""
@@ -100,7 +111,9 @@ class FitResult:
         }[self.stop]
         if self.moved:
             text += f" {self.moved} inducing inputs that had no part in the model were moved to where they have."
-        return text
+        if self.tied:
+            text += " Length-scales were kept equal: the evidence did not pay for one each."
+        return f"{text} {self.challenged}".strip()
 
 
 class Trained(NamedTuple):

@@ -62,11 +62,15 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What to search: a model at its starting values, a rule and data."""
+    """What to search: a model at its starting values, a rule and data.
+
+    ``left_out`` are the paths of the hyperparameters whose starting values were chosen from the data.
+    """
 
     model: Model
     rule: Inference
     data: TrainingData
+    left_out: frozenset[tuple[str, ...]] = frozenset()
 
     def objective(self) -> Objective:
         """The function to maximise."""

@@ -1,0 +1,97 @@
+"""The league: our defaults and ``"auto"`` beside other models on many tables.
+
+    ERRORBAND_DATA=FOLDER python benchmarks/league.py --rows 1500 --splits 3
+
+Every (set, split, model) is kept in ``benchmarks/.raw/league/ROWS``; a run that was stopped goes on where it was, and
+``--page`` writes the page from what is there. To try something out:
+
+    python benchmarks/league.py --rows 300 --splits 1 --half tuned --models default
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from league_models import MODELS, scored
+from league_page import page
+from league_sets import CLASSIFICATION, REGRESSION, TUNED, split
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "benchmarks" / "league.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1500, help="most rows to learn from")
+    parser.add_argument("--splits", type=int, default=3)
+    names = [*REGRESSION, *CLASSIFICATION]
+    parser.add_argument("--sets", nargs="+", choices=names, default=names)
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--half", choices=["tuned", "untouched"], help="sets that defaults were (not) tuned on")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
+    parser.add_argument("--again", action="store_true", help="compute anew what is there")
+    parser.add_argument("--page", action="store_true", help="write docs/benchmarks/league.md")
+    options = parser.parse_args()
+    sets = [s for s in options.sets if options.half is None or (s in TUNED) == (options.half == "tuned")]
+    began = time.perf_counter()
+    for number in range(options.splits):
+        for name in sets:
+            for model in options.models:
+                if time.perf_counter() - began < options.seconds:
+                    piece(options.rows, name, number, model, options.again)
+    results = collected(options.rows, sets, options.splits, options.models)
+    text = page(results, options.rows, options.splits)
+    if options.page:
+        PAGE.write_text(text)
+        print(f"wrote {PAGE}")
+    else:
+        print(text)
+
+
+def file_of(rows: int, name: str, number: int, model: str) -> Path:
+    return HERE / ".raw" / "league" / str(rows) / f"{name}-{number}-{model}.json"
+
+
+def piece(rows: int, name: str, number: int, model: str, again: bool = False) -> None:
+    """Compute and keep the scores of one model on one split, unless they are there. A failure is kept too."""
+    file = file_of(rows, name, number, model)
+    if file.exists() and not again:
+        return
+    began = time.perf_counter()
+    try:
+        scores: dict[str, Any] = scored(MODELS[model], split(name, number, rows))
+    except ImportError as missing:
+        print(f"{model} is left out: {missing}", file=sys.stderr)
+        return
+    except Exception as failure:
+        scores = {"failed": f"{type(failure).__name__}: {failure}"[:300]}
+    kept = {k: np.round(v, 6).tolist() if isinstance(v, np.ndarray) else v for k, v in scores.items()}
+    kept["seconds"] = round(time.perf_counter() - began, 2)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.with_suffix(".part").write_text(json.dumps(kept))
+    file.with_suffix(".part").replace(file)
+    told = scores.get("failed") or " ".join(f"{k} {np.mean(scores[k]):.4f}" for k in ("nlpd", "crps"))
+    print(f"{name}-{number}-{model}: {told}, {kept['seconds']} s", flush=True)
+
+
+def collected(rows: int, sets: list[str], splits: int, models: list[str]) -> dict[str, dict[str, list[dict]]]:
+    """Scores by set and model: those of each split that is there."""
+    found: dict[str, dict[str, list[dict]]] = {}
+    for name in sets:
+        for model in models:
+            files = [file_of(rows, name, number, model) for number in range(splits)]
+            there = [json.loads(f.read_text()) for f in files if f.exists()]
+            if there:
+                found.setdefault(name, {})[model] = there
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The page of the league, from the scores of every test row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from league_models import LABELS, LEVEL
+from league_sets import CLASSIFICATION, REGRESSION, TUNED
+
+Results = dict[str, dict[str, list[dict]]]
+BASELINES = ("linear", "forest", "boosting", "svm", "sklearn_gp", "ngboost")
+OURS = ("auto", "default")
+
+
+def page(results: Results, rows: int, splits: int) -> str:
+    """Markdown: ranks, coverage and times in both halves of the sets, then each set."""
+    models = [m for m in LABELS if any(m in found for found in results.values())]
+    parts = [
+        "# The league",
+        f'Our plain defaults and `"auto"` beside other models: at most {rows} rows to learn from, {splits} '
+        f"split{'s' if splits > 1 else ''}.",
+        f"Made by `python benchmarks/league.py --rows {rows} --splits {splits} --page`.",
+        "Defaults were tuned on one half of the sets; the other half was left alone. *Rank*: mean place among all "
+        "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
+        f"two standard errors of the paired difference. *Inside*: share of test targets in {100 * LEVEL:.0f} % bands. "
+        "The score beside the log density is the CRPS for numbers and the Brier score for classes. Times are of a "
+        "whole fit with its predictions, compilation included, and depend on the machine's load.",
+    ]
+    for title, names in (("Regression", REGRESSION), ("Classification", CLASSIFICATION)):
+        here = {name: results[name] for name in names if name in results}
+        if not here:
+            continue
+        for half, chosen in (("sets used for tuning", TUNED), ("sets left alone", set(names) - TUNED)):
+            part = {name: found for name, found in here.items() if name in chosen}
+            if part:
+                parts += [f"## {title}: {len(part)} {half}", standings(part, models, title == "Regression")]
+        parts += [f"## {title}: negative log predictive density of each set", each_set(here, models)]
+    return "\n\n".join(parts) + "\n"
+
+
+def standings(results: Results, models: list[str], regression: bool) -> str:
+    """Mean ranks of all models over the sets on which all of them ended."""
+    models = [m for m in models if any(m in found for found in results.values())]
+    complete = {n: f for n, f in results.items() if all(m in f and ended(f[m]) for m in models)}
+    if not complete:
+        return "No set was finished by all models."
+    header = ["model", "rank, log density", f"rank, {'CRPS' if regression else 'Brier'}", "rank, error", "wins or ties"]
+    header += ["mean inside", "sets with 92 % inside"] * regression + ["seconds, median"]
+    ranks = {key: rank(complete, models, key) for key in ("nlpd", "crps", "error")}
+    lines = []
+    for m in models:
+        line = [LABELS[m], *(f"{ranks[key][m]:.2f}" for key in ranks)]
+        others = [b for b in models if b in BASELINES and b != m]
+        line.append(f"{100 * np.mean([not beaten(f, m, others) for f in complete.values()]):.0f} %")
+        if regression:
+            inside = [average(f[m], "inside") for f in complete.values()]
+            line += [f"{100 * np.mean(inside):.1f} %", f"{100 * np.mean(np.array(inside) >= 0.92):.0f} %"]
+        line.append(f"{np.median([np.mean([s['seconds'] for s in f[m]]) for f in complete.values()]):.1f}")
+        lines.append(line)
+    left_out = sorted(set(results) - set(complete))
+    told = f"\n\nNot all models ended on: {', '.join(left_out)}." if left_out else ""
+    worst = "\n\n" + far_behind(complete, "linear") if "linear" in models and "default" in models else ""
+    return table(header, lines) + told + worst
+
+
+def far_behind(results: Results, reference: str) -> str:
+    """Where the default is worse than the reference by more than 0.02 nats and two standard errors."""
+    found = []
+    for name, scores in results.items():
+        gain, error = difference(scores["default"], scores[reference])
+        if gain > max(0.02, 2 * error):
+            found.append(f"{name} ({gain:.3f} ± {error:.3f})")
+    told = ", ".join(found) or "none"
+    behind = f"Sets on which the default is behind {LABELS[reference]} by more than 0.02 nats and two standard errors"
+    return f"{behind}: {told}."
+
+
+def each_set(results: Results, models: list[str]) -> str:
+    header = ["set", *(LABELS[m] for m in models)]
+    lines = []
+    for name, found in results.items():
+        values = {m: average(found[m], "nlpd") for m in models if m in found and ended(found[m])}
+        best = min(values.values(), default=np.nan)
+        line = [f"{name}{'' if name in TUNED else ' *'}"]
+        for m in models:
+            cell = f"{values[m]:.3f}" if m in values else ("failed" if m in found else "")
+            line.append(f"**{cell}**" if m in values and values[m] == best else cell)
+        lines.append(line)
+    return table(header, lines) + "\n\n\\* left alone while defaults were tuned."
+
+
+# ----------------------------------------------------------------------------------------------------------- figures
+def ended(scores: list[dict]) -> bool:
+    return not any("failed" in s for s in scores)
+
+
+def average(scores: list[dict], key: str) -> float:
+    """Mean over the rows of each split, then over splits."""
+    return float(np.mean([np.mean(s[key]) for s in scores]))
+
+
+def rank(results: Results, models: list[str], key: str) -> dict[str, float]:
+    """Mean place of each model; equal scores share a place."""
+    places = []
+    for found in results.values():
+        values = np.array([average(found[m], key) for m in models])
+        places.append([np.mean(values < v) * len(values) + 0.5 * (np.sum(values == v) + 1) for v in values])
+    return dict(zip(models, np.mean(places, axis=0), strict=True))
+
+
+def difference(a: list[dict], b: list[dict]) -> tuple[float, float]:
+    """Mean of nlpd of a less that of b over the same rows, and its standard error."""
+    rows = np.concatenate([np.subtract(x["nlpd"], y["nlpd"]) for x, y in zip(a, b, strict=False)])
+    return float(np.mean(rows)), float(np.std(rows) / np.sqrt(len(rows)))
+
+
+def beaten(found: dict[str, list[dict]], model: str, others: list[str]) -> bool:
+    """Whether one of the others is better by more than two standard errors."""
+    gaps = [difference(found[model], found[other]) for other in others]
+    return any(gap > 2 * error for gap, error in gaps)
+
+
+def table(header: list[str], lines: list[list[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *lines])

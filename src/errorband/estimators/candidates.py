@@ -1,0 +1,153 @@
+"""``kernel="auto"`` and ``likelihood="auto"``: a short list of candidates, each fitted to some rows; the best is kept.
+
+Kernels come first, with the likelihood that was given or the first of the list; then likelihoods, with the kernel that
+won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for.
+"""
+
+import dataclasses
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+
+AUTO = "auto"
+
+# Rows, drawn at random, that candidates are fitted to.
+ROWS = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """What ``"auto"`` chose from. ``print(model.candidates_)`` shows it as a table.
+
+    Attributes
+    ----------
+    argument, name : tuples of str
+        What each candidate was for ("kernel", "likelihood"), and its name, in the order they were tried.
+    log_evidence : tuple of float
+        Log evidence of each; −∞ for one that could not be fitted.
+    score : tuple of float
+        Log evidence less ½ log n for each learned hyperparameter: by this they are compared.
+    loo : tuple of float
+        Mean leave-one-out log density.
+    n_rows : tuple of int
+        How many rows each was fitted to; those for one argument saw the same ones.
+    seconds : tuple of float
+    chosen : tuple of bool
+        Whether it was the best for its argument.
+    """
+
+    argument: tuple[str, ...]
+    name: tuple[str, ...]
+    log_evidence: tuple[float, ...]
+    score: tuple[float, ...]
+    loo: tuple[float, ...]
+    n_rows: tuple[int, ...]
+    seconds: tuple[float, ...]
+    chosen: tuple[bool, ...]
+
+    def __str__(self) -> str:
+        names = [f"{argument} {name}" for argument, name in zip(self.argument, self.name, strict=True)]
+        width = max(map(len, names))
+        lines = [f"  {'candidate':{width}} {'rows':>5} {'log evidence':>13} {'score':>10} {'LOO':>8} {'seconds':>8}"]
+        columns = zip(
+            names, self.n_rows, self.log_evidence, self.score, self.loo, self.seconds, self.chosen, strict=True
+        )
+        for name, n, evidence, score, loo, seconds, kept in columns:
+            mark = "*" if kept else " "
+            lines.append(f"{mark} {name:{width}} {n:5d} {evidence:13.2f} {score:10.2f} {loo:8.3f} {seconds:8.1f}")
+        return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Fit:
+    """A candidate, fitted; ``model`` is None if that failed."""
+
+    argument: str
+    name: str
+    model: Any
+    log_evidence: float
+    score: float
+    loo: np.ndarray
+    seconds: float
+
+
+def is_auto(argument: Any) -> bool:
+    """Whether an argument is left to a choice among candidates."""
+    return isinstance(argument, str) and argument == AUTO
+
+
+def fit_best(
+    estimator: Any, X: Any, y: Any, stages: dict[str, tuple[str, ...]], given: dict[str, Any]
+) -> tuple[Any, Candidates]:
+    """A copy of the estimator with the best candidate in the place of each "auto", fitted to all rows; and the table.
+
+    Parameters
+    ----------
+    estimator : GPRegressor or GPClassifier
+    X, y : arrays
+        All rows.
+    stages : dict
+        For each argument that is "auto" the names of the candidates, the one to begin with first.
+    given : dict
+        Further arguments of ``fit``: an array with an entry for each row, or None.
+    """
+    y, n = np.asarray(y), min(len(y), ROWS)
+    some = np.sort(check_random_state(estimator.random_state).permutation(len(y))[:n])
+    few = {name: None if values is None else np.asarray(values)[some] for name, values in given.items()}
+    best = {argument: names[0] for argument, names in stages.items()}
+    fits, kept = [], []
+    for argument, names in stages.items():
+        stage: list[_Fit] = []
+        for name in names:
+            if not stage and kept:  # the first has been fitted with what won before
+                stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
+            elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
+                model = clone(estimator).set_params(**(best | {argument: name}))
+                stage.append(_fitted(model, argument, name, _safe_indexing(X, some), y[some], few))
+        kept.append(chosen(stage))
+        best[argument] = kept[-1].name
+        fits += stage
+    table = Candidates(
+        argument=tuple(f.argument for f in fits),
+        name=tuple(f.name for f in fits),
+        log_evidence=tuple(f.log_evidence for f in fits),
+        score=tuple(f.score for f in fits),
+        loo=tuple(float(np.mean(f.loo)) for f in fits),
+        n_rows=(n,) * len(fits),
+        seconds=tuple(f.seconds for f in fits),
+        chosen=tuple(f in kept for f in fits),
+    )
+    if n == len(y) and kept[-1].model is not None:
+        return kept[-1].model, table
+    return clone(estimator).set_params(**best).fit(X, y, **given), table
+
+
+def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any]) -> _Fit:
+    began = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a candidate that did not converge is judged by where it got to
+            model.fit(X, y, **given)
+            loo = model.loo().log_density
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        return _Fit(argument, name, None, -np.inf, -np.inf, np.full(len(y), -np.inf), 0.0)
+    free = sum(len(m.fit_result_.theta) for m in model.members_ if m.fit_result_ is not None)
+    evidence = float(model.log_evidence_)
+    score = evidence - 0.5 * free * np.log(len(y))
+    return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
+
+
+def chosen(stage: list[_Fit]) -> _Fit:
+    """The best score, unless another is better by leave-one-out log density, by more than two standard errors."""
+    best = max(stage, key=lambda f: f.score)
+    if best.model is None:
+        return stage[0]
+    for other in sorted(stage, key=lambda f: -f.score):
+        gain = other.loo - best.loo
+        if other.model is not None and np.mean(gain) > 2 * np.std(gain) / np.sqrt(len(gain)):
+            best = other
+    return best

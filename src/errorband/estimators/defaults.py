@@ -1,0 +1,53 @@
+"""What is taken where the user says nothing, and what ``"auto"`` chooses from; by the league (benchmarks/league.py)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from errorband.estimators.spec import APPROXIMATION_NAMES, as_kernel
+from errorband.features import Features
+from errorband.kernels import Kernel
+
+# Candidates of ``kernel="auto"``, the default first. Everyday functions are not infinitely smooth, and often have a
+# trend. Labels say less than numbers: there a simple kernel does as well.
+REGRESSION_KERNELS = ("matern52+linear", "se", "matern32+linear", "matern12+linear", "rq")
+CLASS_KERNELS = ("se", "matern52", "se+linear")
+
+# Whole numbers above this are as good as real ones.
+LARGEST_COUNT = 1000
+
+
+def noises(y: np.ndarray) -> tuple[str, ...]:
+    """Candidates of ``likelihood="auto"`` for these targets, Gaussian noise first.
+
+    Examples
+    --------
+    >>> noises(np.array([0.5, -1.0]))
+    ('gaussian', 'student-t', 'outlier-mixture', 'heteroscedastic')
+    >>> noises(np.array([0.0, 3.0, 1.0]))[:3]
+    ('gaussian', 'poisson', 'negative-binomial')
+    """
+    found: tuple[str, ...] = ("gaussian",)
+    if np.all((y == np.round(y)) & (y >= 0)) and np.max(y) <= LARGEST_COUNT and np.ptp(y) > 1:
+        found += ("poisson", "negative-binomial")
+    if np.all((y > 0) & (y < 1)):
+        found += ("beta",)
+    return (*found, "student-t", "outlier-mixture", "heteroscedastic")
+
+
+def default_kernel(names: Sequence[str], approximation: Any) -> Kernel:
+    """The first of the kernels that the features of an approximation can be computed for."""
+    if isinstance(approximation, str) and approximation != "auto":
+        approximation = APPROXIMATION_NAMES(approximation)
+    features = approximation if isinstance(approximation, Features) else getattr(approximation, "features", None)
+    kernels = [as_kernel(name) for name in names]
+    return next((k for k in kernels if features is None or _accepts(features, k)), kernels[0])
+
+
+def _accepts(features: Features, kernel: Kernel) -> bool:
+    try:
+        features.check(kernel)
+    except ValueError:
+        return False
+    return True

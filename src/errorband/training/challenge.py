@@ -1,0 +1,118 @@
+"""A result that looks like a trap is doubted, and searched for again from elsewhere."""
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from errorband import interrupts, parameters
+from errorband.approximations import FITC
+from errorband.model import Model, at_values
+from errorband.training.lbfgs import LBFGS, REACH, draw_restarts
+from errorband.training.reference import linear_log_evidence
+from errorband.training.starts import other_starts, plain_prior
+from errorband.training.strategy import Found, Problem, Settings, Strategy
+
+# Noise that explains more than this share of the variance of the targets, or length-scales that went nearly as far as
+# a search goes, are doubted; so is an evidence this much (in nats) below that of a linear model.
+NOISE_SHARE, AT_BOUND, NATS = 0.9, 0.9 * REACH, 1.0
+
+# Random starts of a challenge, beside those of a scout.
+SCATTERED = 2
+
+
+class Challenge(Strategy):
+    """Look at what was found; where searches are known to be trapped, search again from other starts.
+
+    Doubted is a result in which noise explains all of the targets, length-scales went to their bounds (all to the
+    upper, or one to the lower), or the evidence is below that of a linear model. The other starts are long and short
+    length-scales with little noise, some at random, and, for a variational bound, what FITC finds: it is not held back
+    by the inducing inputs that a bound lacks. The best is kept, and ``fit_result_.challenged`` says what was doubted
+    and what came of it. For Gaussian noise.
+    """
+
+    def run(self, problem, settings):
+        found = self.inner.run(problem, settings)
+        known = problem.model.likelihood.conjugate and plain_prior(problem.model)
+        if not isinstance(settings.trainer, LBFGS) or found.result is None or not known:
+            return found
+        left = settings.seconds - found.result.seconds
+        if found.result.interrupted or interrupts.happened() or left <= 0:
+            return found
+        doubts = doubted(found, problem)
+        return found if not doubts else challenged(found, doubts, problem, settings.within(left))
+
+
+def doubted(found: Found, problem: Problem) -> list[str]:
+    """Why the result may be a trap; empty if nothing speaks for it."""
+    objective, result = found.objective, found.result
+    assert result is not None
+    model, data = objective.model_at(found.theta), objective.data
+    likelihood: Any = model.likelihood
+    told = []
+    free = [e for e in parameters.entries(objective.model) if not e.fixed]
+    learned = any(e.path[-1] == "noise_variance" for e in free)
+    if learned and float(likelihood.noise_variance) > NOISE_SHARE * float(np.var(data.y)) > 0:
+        told.append("noise explains all of the targets")
+    scales = np.array(["lengthscale" in name for name in parameters.vector_names(objective.model)], dtype=bool)
+    moved = (found.theta - objective.theta0)[scales]
+    if np.any(moved < -AT_BOUND) or (len(moved) > 0 and np.all(moved > AT_BOUND)):  # an input that does not matter may
+        told.append("length-scales went to their bounds")
+    if data.noise_variance is None and data.weights is None and model.latent.mean.marginalize is False:
+        log_evidence = result.value - float(parameters.log_prior(objective.model, found.theta))
+        short = linear_log_evidence(data) - log_evidence
+        if short > NATS:
+            told.append(f"the evidence is {short:.4g} below that of a linear model")
+    return told
+
+
+def challenged(found: Found, doubts: list[str], problem: Problem, settings: Settings) -> Found:
+    """The better of what was found and what other starts lead to, with a word about it."""
+    objective, first = found.objective, found.result
+    assert first is not None
+    assert settings.trainer is not None
+    began = time.perf_counter()
+    # From where the search began, or where an enlarged model did.
+    origin = problem.model if len(parameters.pack(problem.model)) == len(found.theta) else objective.model
+    theta0 = parameters.pack(origin)
+    rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
+    try:
+        starts = [theta0, *other_starts(origin, problem.left_out), *bound_starts(problem, found, settings)]
+        starts += list(draw_restarts(theta0, SCATTERED, rng, parameters.units(objective.model)))
+        again, warm = settings.trainer.within(settings.seconds - (time.perf_counter() - began)).train(
+            objective, starts[0], restarts=starts[1:], label=f"{problem.label(settings)}, doubted"
+        )
+    except KeyboardInterrupt:
+        interrupts.caught()
+        return found
+    except np.linalg.LinAlgError:
+        return found
+    # What is new must pay for the numbers that make it: in a few rows of noise some short length-scale fits a little.
+    numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
+    gain = again.value - first.value
+    better = gain > 0.5 * (1 + numbers) * np.log(len(objective.data.y))
+    outcome = f"the evidence rose by {gain:.4g}" if better else "nothing better was found"
+    told = f"Searched again from {len(starts)} other starts, because {' and '.join(doubts)}: {outcome}."
+    best = again if better else first
+    kept = dataclasses.replace(
+        best.after(first if best is again else again), challenged=told, starts=first.starts + again.starts
+    )
+    return dataclasses.replace(found, theta=best.theta, result=kept, warm=warm if better else found.warm)
+
+
+def bound_starts(problem: Problem, found: Found, settings: Settings) -> list[np.ndarray]:
+    """For a variational bound with features that move: the vector that FITC finds on the same rows."""
+    model = found.objective.model
+    movable = all(latent.features is not None and latent.features.movable for latent in model.latents)
+    if not (movable and model.approximation.site_power is not None):
+        return []
+    sibling = Model(model.latents, model.likelihood, FITC(max(latent.features.size for latent in model.latents)))
+    objective = dataclasses.replace(problem, model=sibling, data=found.objective.data).objective()
+    trainer: Any = settings.trainer
+    try:
+        result = trainer.within(settings.seconds / 3).train(objective, objective.theta0).result
+    except np.linalg.LinAlgError:
+        return []
+    return [parameters.pack(at_values(model, objective.model_at(result.theta)))]

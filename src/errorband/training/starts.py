@@ -1,0 +1,45 @@
+"""Other places to start a search from: what the data say of them is little, so several are tried."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from errorband import parameters
+from errorband.model import Model
+
+# Factors on length-scales and on the variance of the noise, as chosen from the data. Length-scales of many inputs must
+# be long for any two rows to be neighbours: distances grow like the root of their number.
+SHORT, QUIET = 0.3, 0.01
+
+
+def other_starts(model: Model, left_out: frozenset[tuple[str, ...]]) -> list[np.ndarray]:
+    """Vectors like that of the model, but with long or short length-scales, or little noise, or both.
+
+    None if the user gave one of these (``left_out``: paths of the hyperparameters that were left out): a search starts
+    at the values given.
+    """
+    moving = [e for e in parameters.entries(model) if e.path[-1] in ("lengthscale", "noise_variance") and not e.fixed]
+    if any(e.path not in left_out for e in moving):
+        return []
+    scales = [e for e in moving if e.path[-1] == "lengthscale"]
+    noises = [e for e in moving if e.path[-1] == "noise_variance"]
+    vectors = []
+    for length, noise in itertools.product(("as is", "long", "short"), ("as is", "quiet")):
+        moved = {e.path: e.value * _factor(e.value, length) for e in scales if length != "as is"}
+        moved |= {e.path: e.value * QUIET for e in noises if noise == "quiet"}
+        valid = all(e.constraint.valid(moved[e.path]) for e in moving if e.path in moved)
+        if moved and valid and (length == "as is" or scales) and (noise == "as is" or noises):
+            vectors.append(parameters.pack(parameters.replace_values(model, moved)))
+    return vectors
+
+
+def plain_prior(model: Model) -> bool:
+    """Whether the whole prior is learned from all rows, or inducing points that stand for it."""
+    return not model.approximation.strategies or all(
+        l.features is not None and l.features.movable for l in model.latents
+    )
+
+
+def _factor(lengthscale: Any, length: str) -> float:
+    return SHORT if length == "short" else max(np.sqrt(np.size(lengthscale)), 1 / SHORT)

@@ -1,0 +1,102 @@
+"""One length-scale for all inputs, unless the evidence pays for one each."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+from errorband import parameters
+from errorband.model import at_values
+from errorband.training.lbfgs import LBFGS
+from errorband.training.objective import Objective, Point, Warm
+from errorband.training.strategy import Found, Problem, Strategy
+
+# With more rows than this for each length-scale there is nothing to fear.
+ROWS_EACH = 100
+
+# Log of a factor: starts of standardised inputs, half their ranges, differ by less from each other's mean.
+UNITS = 2.0
+
+
+class Tie(Strategy):
+    """First search with equal length-scales, then with one for each input, from there; keep the former if that will do.
+
+    Many length-scales over-fit few rows: the evidence, maximised over them all, rises whatever the data. Those of k
+    inputs must raise it by ½(k − 1) log n, which is what Laplace's approximation of the evidence averaged over them
+    takes off. Only where the user left them out, without approximation, and with fewer than 100 rows for each.
+    """
+
+    def run(self, problem, settings):
+        tied = ties(problem)
+        if tied is None or not isinstance(settings.trainer, LBFGS):
+            return self.inner.run(problem, settings)
+        together = Tied(problem.objective(), tied)
+        try:
+            first = settings.trainer.train(together, together.theta0, label=f"{problem.label(settings)}, tied")
+        except np.linalg.LinAlgError:
+            return self.inner.run(problem, settings)
+        theta, result = together.whole(first.result.theta), first.result
+        if result.interrupted:
+            kept = dataclasses.replace(result, theta=theta)
+            return Found(together.objective, theta, kept, first.warm)
+        started = at_values(problem.model, together.objective.model_at(theta))
+        left = settings.seconds - result.seconds
+        found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
+        assert found.result is not None
+        price = 0.5 * (len(theta) - len(result.theta)) * np.log(len(problem.data.y))
+        if found.result.value > result.value + price:
+            return dataclasses.replace(found, result=found.result.after(result))
+        kept = dataclasses.replace(result.after(found.result), theta=theta, tied=True)
+        return Found(together.objective, theta, kept, first.warm)
+
+
+def ties(problem: Problem) -> np.ndarray | None:
+    """For each entry of the vector the number of the group it moves with; None if there is nothing to tie."""
+    model, n = problem.model, len(problem.data.y)
+    groups: list[np.ndarray] = []
+    next_group, some = 0, False
+    for e in parameters.entries(model):
+        size = 0 if e.fixed else int(np.sum(e.free))
+        equal = e.path in problem.left_out and e.path[-1] == "lengthscale" and size > 1 and n < ROWS_EACH * size
+        groups.append(np.full(size, next_group) if equal else next_group + np.arange(size))
+        next_group += 1 if equal else size
+        some = some or equal
+    simple = not model.approximation.strategies  # the whole prior, and all rows
+    return np.concatenate(groups) if some and simple else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Tied:
+    """An objective as a function of fewer numbers: entries of a group move together.
+
+    Those of standardised inputs are equal. Inputs as they come have units; there the ratios are those of the start.
+    """
+
+    objective: Objective
+    groups: np.ndarray
+
+    @property
+    def inference(self) -> Any:
+        """The rule of the objective."""
+        return self.objective.inference
+
+    @property
+    def theta0(self) -> np.ndarray:
+        """Mean of each group at the starting values."""
+        return np.bincount(self.groups, self.objective.theta0) / np.bincount(self.groups)
+
+    @functools.cached_property
+    def offset(self) -> np.ndarray:
+        """What is added to each entry."""
+        ratios = self.objective.theta0 - self.theta0[self.groups]
+        return ratios if np.max(np.abs(ratios)) > UNITS else np.zeros(len(ratios))
+
+    def whole(self, numbers: np.ndarray) -> np.ndarray:
+        """The vector of the objective."""
+        return numbers[self.groups] + self.offset
+
+    def evaluate(self, numbers: np.ndarray, warm: Warm | None = None) -> Point:
+        """Value and gradient, as the objective has them."""
+        point = self.objective.evaluate(self.whole(numbers), warm)
+        return dataclasses.replace(point, gradient=np.bincount(self.groups, point.gradient))

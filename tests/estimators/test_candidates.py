@@ -1,0 +1,107 @@
+"""Kernels and noises chosen by evidence with "auto", and what residuals say of the noise."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import errorband
+from errorband import GPClassifier, GPRegressor
+from errorband.approximations import FITC
+from errorband.estimators import noise_check
+from errorband.estimators.candidates import _Fit as Fit
+from errorband.estimators.candidates import chosen
+from errorband.estimators.defaults import default_kernel
+from errorband.features import MultiScale, SparseSpectrum
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-2, 2, (80, 1))
+COUNTS = rng.poisson(np.exp(0.5 + np.sin(2 * X[:, 0]))).astype(float)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return GPRegressor("se", likelihood="auto", random_state=0).fit(X, COUNTS)
+
+
+def test_counts_ask_for_a_likelihood_of_counts(counts):
+    table = counts.candidates_
+    assert table.name[:3] == ("gaussian", "poisson", "negative-binomial")
+    assert type(counts.likelihood_).__name__ in ("Poisson", "NegativeBinomial")
+    assert table.log_evidence[1] > table.log_evidence[0] + 5
+    assert sum(table.chosen) == 1
+    assert set(table.n_rows) == {80}
+    assert "poisson" in str(table)
+    assert counts.get_params()["likelihood"] == "auto"
+
+
+def test_what_was_chosen_is_kept_by_files_and_for_other_rows(counts, tmp_path):
+    counts.save(tmp_path / "model.eb")
+    again = errorband.load(tmp_path / "model.eb")
+    assert again.candidates_ == counts.candidates_
+    np.testing.assert_allclose(again.predict(X[:3]), counts.predict(X[:3]))
+    other = again.condition_on(X[:40], COUNTS[:40])
+    assert type(other.likelihood_) is type(counts.likelihood_)
+
+
+def test_kernels_are_compared_on_the_same_rows():
+    y = 2 * X[:, 0] + 0.1 * rng.normal(size=80)
+    model = GPRegressor("auto", random_state=0).fit(X, y)
+    table = model.candidates_
+    assert set(table.argument) == {"kernel"}
+    assert max(table.score) == table.score[table.chosen.index(True)] or len(table.name) > 1
+    assert abs(model.predict([[3.0]])[0] - 6.0) < 0.3
+    assert not hasattr(GPRegressor("se").fit(X, y), "candidates_")
+
+
+def test_classes_choose_too():
+    labels = np.where(X[:, 0] > 0.3, "yes", "no")
+    model = GPClassifier("auto", random_state=0).fit(X, labels)
+    assert model.score(X, labels) > 0.95
+    assert len(model.candidates_.name) == 3
+
+
+def test_leave_one_out_has_a_word():
+    z = np.linspace(-0.1, 0.1, 50)
+    best = Fit("kernel", "high evidence", object(), 10.0, 10.0, -1.0 + z, 0.0)
+    other = Fit("kernel", "better predictions", object(), 5.0, 5.0, -0.5 - z, 0.0)
+    same = Fit("kernel", "as good", object(), 5.0, 5.0, -1.0 - z, 0.0)
+    failed = Fit("kernel", "failed", None, -np.inf, -np.inf, np.full(50, -np.inf), 0.0)
+    assert chosen([best, other, failed]) is other
+    assert chosen([best, same, failed]) is best
+    assert chosen([failed, failed]) is failed
+
+
+# ------------------------------------------------------------------------------------------------------- residuals
+def test_residuals_say_what_noise_they_ask_for():
+    r = np.random.default_rng(1)
+    inputs, normal = r.normal(size=(300, 2)), r.normal(size=300)
+    quiet = noise_check.gains(normal, inputs, inputs[:, 0])
+    assert max(quiet.values()) < 3
+    assert noise_check.advice(quiet, 300) is None
+    gross = np.where(r.random(300) < 0.1, 8.0, 0.7) * normal
+    found = noise_check.gains(gross, inputs, inputs[:, 0])
+    assert found["outlier-mixture"] > max(50, found["heteroscedastic"])
+    assert "outliers" in noise_check.advice(found, 300)
+    fans = np.exp(0.8 * inputs[:, 1]) * normal
+    found = noise_check.gains(fans, inputs, inputs[:, 0])
+    assert found["heteroscedastic"] > max(50, found["student-t"], found["outlier-mixture"])
+
+
+def test_a_plain_fit_warns_of_outliers():
+    r = np.random.default_rng(0)
+    y = np.sin(2 * X[:, 0]) + 0.05 * r.normal(size=80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GPRegressor(random_state=0).fit(X, y)
+    y[::9] += 3 * r.normal(size=len(y[::9]))
+    with pytest.warns(UserWarning, match='another noise.*likelihood="auto"'):
+        model = GPRegressor(random_state=0).fit(X, y)
+    assert max(model.noise_gains_.values()) > 10
+
+
+def test_features_have_a_default_kernel_they_can_use():
+    names = GPRegressor._kernel_candidates
+    assert type(default_kernel(names, "auto")).__name__ == "Sum"
+    for approximation in (SparseSpectrum(10), "sparse-spectrum(10)", FITC(5, features=MultiScale())):
+        assert type(default_kernel(names, approximation)).__name__ == "SquaredExponential"

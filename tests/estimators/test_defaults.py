@@ -1,0 +1,70 @@
+"""What people type: plain defaults on tables that have been traps."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import log_loss
+
+from errorband import GPClassifier, GPRegressor
+from errorband.likelihoods import Bernoulli
+
+
+def halves(X, y, seed=0):
+    order = np.random.default_rng(seed).permutation(len(y))
+    first, second = order[: 2 * len(y) // 3], order[2 * len(y) // 3 :]
+    return X[first], y[first], X[second], y[second]
+
+
+def ringnorm(n, rng):
+    """Breiman's: N(0, 4I) against N((a, …, a), I), a = 1/√20, of 20 inputs."""
+    y = rng.integers(0, 2, n)
+    Z = rng.normal(size=(n, 20))
+    return np.where(y[:, None] == 1, 1 / np.sqrt(20) + Z, 2 * Z), y
+
+
+def test_ringnorm():
+    rng = np.random.default_rng(0)
+    model = GPClassifier(random_state=0).fit(*ringnorm(200, rng))
+    X, y = ringnorm(1000, rng)
+    assert np.mean(model.predict(X) != y) < 0.04  # 8 % without a bias
+    assert log_loss(y, model.predict_proba(X)) < 0.15
+    assert model.likelihood_.bias != 0
+    assert model.fit_result_.tied
+
+
+def test_two_moons():
+    rng = np.random.default_rng(0)
+    angle, y = np.pi * rng.random(400), rng.integers(0, 2, 400)
+    X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X = np.where(y[:, None] == 1, [1.0, 0.5] - X, X) + 0.2 * rng.normal(size=(400, 2))
+    model = GPClassifier(random_state=0).fit(X[:120], y[:120])
+    assert np.mean(model.predict(X[120:]) != y[120:]) < 0.06
+    assert log_loss(y[120:], model.predict_proba(X[120:])) < 0.18
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "error", "bound"), [(load_iris, 0.08, 0.18), (load_wine, 0.04, 0.12)])
+def test_three_classes(load, error, bound):
+    X, y, X_test, y_test = halves(*load(return_X_y=True))
+    model = GPClassifier(random_state=0).fit(X, y)
+    assert len(model.estimators_) == 3
+    assert np.mean(model.predict(X_test) != y_test) <= error
+    assert log_loss(y_test, model.predict_proba(X_test)) < bound
+
+
+def test_what_multi_class_means():
+    three = GPClassifier()
+    three.classes_ = np.arange(3)
+    assert three._one_for_each_class()
+    for options in ({"likelihood": "softmax"}, {"likelihood": "ordinal"}, {"multi_class": "joint"}):
+        assert not three.set_params(likelihood="probit", multi_class="auto").set_params(**options)._one_for_each_class()
+    assert three.set_params(likelihood=Bernoulli(), multi_class="auto")._one_for_each_class()
+
+
+def test_noise_alone_stays_noise():
+    """A short length-scale always fits a little in noise: it must pay for itself."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    X_test, y_test = rng.normal(size=(500, 3)), rng.normal(size=500)
+    model = GPRegressor(random_state=0).fit(X, y)
+    assert -np.mean(model.predictive(X_test).log_density(y_test)) < 1.6  # 1.42 is the truth

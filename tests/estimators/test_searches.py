@@ -1,0 +1,107 @@
+"""Searches that are not trapped: scouts, tied length-scales, results that are doubted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import errorband
+from errorband import LBFGS, GPRegressor, Parameter
+from errorband.approximations import VFE
+from errorband.data import TrainingData
+from errorband.estimators.spec import Spec
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Gaussian
+from errorband.training import STRATEGIES, Settings, Start
+from errorband.training.reference import linear_log_evidence
+from errorband.training.starts import other_starts
+
+
+def arm(n, n_inputs, rng):
+    """A simulated robot arm: the distance of its hand, of four of the inputs; the others do not matter."""
+    X = rng.uniform(-1, 1, (n, n_inputs))
+    a, b = np.pi / 2 * X[:, 0], np.pi / 2 * X[:, 1]
+    lengths = 1 + 0.5 * X[:, 2], 1 + 0.5 * X[:, 3]
+    hand = lengths[0] * np.cos(a) + lengths[1] * np.cos(a + b), lengths[0] * np.sin(a) + lengths[1] * np.sin(a + b)
+    return X, np.hypot(*hand) + 0.05 * rng.normal(size=n)
+
+
+def test_repeated_rows_without_noise_are_followed():
+    """One start ends with noise in the place of a function that turns quickly."""
+    x = np.repeat(np.linspace(0, 10, 40), 3)
+    y = np.sin(3 * x)
+    model = GPRegressor(random_state=0).fit(x[:, None], y)
+    mean, std = model.predict([[5.1]], return_std=True)
+    assert abs(mean[0] - np.sin(15.3)) < 0.05
+    assert std[0] < 0.1
+
+
+def test_starts_are_moved_only_if_they_were_left_out():
+    data = TrainingData(np.linspace(-1, 1, 10)[:, None], np.zeros(10))
+    for kernel, likelihood, number in (
+        (SquaredExponential(), Gaussian(), 5),  # three length-scales, two noises, less the start itself
+        (SquaredExponential(), Gaussian(Parameter(0.1, fixed=True)), 2),
+        (SquaredExponential(lengthscale=2.0), Gaussian(), 0),
+    ):
+        spec = Spec.of(likelihood, kernel, "zero", None, 1)
+        model = spec.model(data, errorband.approximations.Exact(), 0)
+        assert len(other_starts(model, spec.left_out(model))) == number
+
+
+def test_length_scales_are_equal_unless_the_evidence_pays():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    alike = GPRegressor("se", random_state=0).fit(X, np.sin(X.sum(axis=1) / 2) + 0.1 * rng.normal(size=60))
+    assert alike.fit_result_.tied
+    assert "equal" in alike.fit_result_.message
+    assert np.ptp(alike.kernel_.lengthscale) == 0
+    one = GPRegressor("se", random_state=0).fit(X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60))
+    assert not one.fit_result_.tied
+    assert one.kernel_.lengthscale.argmin() == 0
+    given = GPRegressor(SquaredExponential(np.ones(6)), random_state=0).fit(X, np.sin(X.sum(axis=1) / 2))
+    assert not given.fit_result_.tied
+
+
+def test_noise_that_explains_all_is_doubted_and_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    told = GPRegressor(random_state=0).fit(X, y).fit_result_
+    assert told.converged
+    assert "noise explains all" in told.challenged
+    assert "nothing better was found" in told.message
+
+
+def test_a_trapped_search_is_led_out():
+    """From a start at which all is noise the search ends there; the challenge finds the function."""
+    rng = np.random.default_rng(1)
+    x = np.sort(rng.uniform(-3, 3, 60))
+    y = np.sin(4 * x) + 0.05 * rng.normal(size=60)
+    trap = SquaredExponential(1.5, 1.0)
+    model = GPRegressor(trap, likelihood=Gaussian(1.0), random_state=0)
+    spec, data, _ = model._training(x[:, None], y, None)
+    problem, _, _ = model._problem(spec, data)
+    left_out = frozenset(e.path for e in errorband.parameters.entries(problem.model))
+    problem = dataclasses.replace(problem, left_out=left_out)
+    found = STRATEGIES["challenge"](_Stay()).run(problem, Settings(LBFGS(), random_state=0))
+    assert "noise explains all" in found.result.challenged
+    assert "rose by" in found.result.challenged
+    assert found.result.value > linear_log_evidence(data) + 20
+
+
+class _Stay(Start):
+    """A search that does not leave the start."""
+
+    def run(self, problem, settings):
+        found = super().run(problem, settings)
+        result, warm = LBFGS(max_iter=1, max_seconds=0.0).train(found.objective, found.theta)
+        return dataclasses.replace(found, theta=result.theta, result=result, warm=warm)
+
+
+@pytest.mark.slow
+def test_the_robot_arm_is_no_trap():
+    """32 inputs of which four matter: a variational bound with few inducing inputs likes to call it all noise."""
+    X, y = arm(5500, 32, np.random.default_rng(0))
+    model = GPRegressor(approximation=VFE(100), optimizer=LBFGS(max_iter=60), random_state=0).fit(X[:5000], y[:5000])
+    error = np.mean((model.predict(X[5000:]) - y[5000:]) ** 2) / np.var(y[5000:])
+    assert error < 0.2
+    assert model.log_evidence_ > linear_log_evidence(TrainingData(X[:5000] / X.std(), y[:5000] - y.mean()))

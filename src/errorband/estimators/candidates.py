@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 
 AUTO = "auto"
 
@@ -107,7 +107,7 @@ def fit_best(
                 stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
             elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
                 model = clone(estimator).set_params(**(best | {argument: name}))
-                stage.append(_fitted(model, argument, name, _safe_indexing(X, some), y[some], few))
+                stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few))
         kept.append(chosen(stage))
         best[argument] = kept[-1].name
         fits += stage
@@ -139,6 +139,13 @@ def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: 
     evidence = float(model.log_evidence_)
     score = evidence - 0.5 * free * np.log(len(y))
     return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
+
+
+def _rows(X: Any, which: np.ndarray) -> Any:
+    """Some rows of a table: a frame stays one."""
+    if hasattr(X, "iloc"):
+        return X.iloc[which]
+    return X[which] if hasattr(X, "shape") else np.asarray(X)[which]
 
 
 def chosen(stage: list[_Fit]) -> _Fit:

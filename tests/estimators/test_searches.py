@@ -78,7 +78,7 @@ def test_a_trapped_search_is_led_out():
     y = np.sin(4 * x) + 0.05 * rng.normal(size=60)
     trap = SquaredExponential(1.5, 1.0)
     model = GPRegressor(trap, likelihood=Gaussian(1.0), random_state=0)
-    spec, data, _ = model._training(x[:, None], y, None)
+    spec, data, _ = model._training(x[:, None], y, None, None)
     problem, _, _ = model._problem(spec, data)
     left_out = frozenset(e.path for e in errorband.parameters.entries(problem.model))
     problem = dataclasses.replace(problem, left_out=left_out)

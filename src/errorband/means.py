@@ -120,6 +120,6 @@ def as_mean(mean: str | Mean) -> Mean:
     """The mean function of this name; mean functions are returned as they are."""
     if isinstance(mean, Mean):
         return mean
-    if mean in MEANS:
+    if isinstance(mean, str) and mean in MEANS:
         return MEANS[mean]()
     raise ValueError(f"mean={mean!r}: choose one of {', '.join(map(repr, MEANS))}, or an object of errorband.means.")

@@ -19,6 +19,7 @@ Y = np.sin(X[:, 0])
         (X, np.ma.masked_greater(Y, 0.9), "y has .* masked entries"),
         (X.astype("datetime64[s]"), Y, "X holds dates or times"),
         (X, X[:, 0].astype("timedelta64[s]"), "y holds dates or times"),
+        (X, np.array([None, *Y[1:]]), "y has 1 values that are missing or not finite, the first in row 0"),
         (1e-162 * X, Y, "X varies by as little as .*; rescale it"),
         (X, 1e-200 * Y, "y varies by as little as .*; rescale it"),
         (pd.DataFrame(np.c_[X, X], columns=["a", "a"]), Y, "columns of the same name: 'a'. Rename"),
@@ -44,6 +45,12 @@ def test_numbers_of_rows_that_are_no_numbers(given):
         GPRegressor(optimizer=None).fit(X, Y, noise_variance=given)
     with pytest.raises(ValueError, match="sample_weight must have one number per row"):
         GPClassifier(optimizer=None).fit(X, Y > 0, sample_weight=given)
+
+
+@pytest.mark.parametrize("argument", [{"random_state": -1}, {"random_state": "x"}, {"mean": np.zeros(2)}])
+def test_settings_that_are_none(argument):
+    with pytest.raises(ValueError, match=rf"{next(iter(argument))}=.*: (give|choose)"):
+        GPRegressor(optimizer=None, **argument).fit(X, Y)
 
 
 def test_every_rule_has_advice_where_it_finds_no_posterior():

@@ -18,7 +18,7 @@ from errorband.estimators.candidates import fit_best, is_auto
 from errorband.estimators.defaults import default_kernel
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
-from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_spread
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_seed, check_spread
 from errorband.inference import EP, Conjugate, Inference, Laplace, annealed_evidence
 from errorband.kernels import Kernel
 from errorband.latents import Latent
@@ -119,6 +119,7 @@ class GaussianProcess(Savable, BaseEstimator):
 
     def _problem(self, spec: Spec, data: TrainingData) -> tuple[Problem, tuple[str, ...], str | None]:
         """What to search; the strategies for it; and why this approximation, if it was chosen here."""
+        check_seed(type(self).__name__, self.random_state)
         likelihood = spec.likelihood
         mean = spec.latents[0].mean
         approximation, reason = as_approximation(self.approximation, len(data.y), mean, self._exact_limit(likelihood))

@@ -22,6 +22,7 @@ from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
     check_columns_are_numeric,
+    check_finite,
     check_kind,
     check_magnitude,
     check_noise_variance,
@@ -296,14 +297,12 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_columns_are_numeric(X)
         check_kind(y, "y")
         X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        y = check_finite(np.asarray(y, dtype=np.float64), "y")
         if noise_variance is not None:
             noise_variance = check_noise_variance(noise_variance, len(y))
         weights = None
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(y))
-            if not np.any(weights > 0):
-                raise ValueError("sample_weight is zero in every row, so there is nothing to learn from.")
             if not np.all(weights > 0):
                 noise_variance = None if noise_variance is None else noise_variance[weights > 0]
                 X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]

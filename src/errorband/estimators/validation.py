@@ -4,6 +4,7 @@ import collections
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 # Beyond these the squares that covariances are made of leave the range of double precision.
 LARGEST, SMALLEST = 1e100, 1e-100
@@ -15,6 +16,27 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
     largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
     if largest > LARGEST:
         raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
+
+
+def check_finite(values: np.ndarray, name: str) -> np.ndarray:
+    """The values, if all are finite: None among objects has become NaN after scikit-learn looked for it."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad) > 0:
+        raise ValueError(
+            f"{name} has {len(bad)} values that are missing or not finite, the first in row {bad[0]}. Leave such rows "
+            "out."
+        )
+    return values
+
+
+def check_seed(owner: str, random_state: Any) -> None:
+    """Refuse what is no seed."""
+    try:
+        check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{owner}(random_state={random_state!r}): give a whole number from 0 to 2³² − 1, a RandomState, or None."
+        ) from None
 
 
 def check_spread(values: np.ndarray, name: str) -> None:

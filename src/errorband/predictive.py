@@ -157,7 +157,7 @@ class QuantilesFromCdf(Predictive):
         low, high = self._bracket(q, excess)
         f_low, f_high = excess(low), excess(high)
         t, last = low, np.zeros_like(low)
-        for i in range(80):
+        for i in range(200):
             with np.errstate(invalid="ignore", divide="ignore"):
                 secant = low - f_low * (high - low) / (f_high - f_low)
             inside = (secant > low) & (secant < high) & (i % 4 < 3)
@@ -219,6 +219,12 @@ class GaussianMixturePredictive(QuantilesFromCdf):
         for edge in np.cumsum(self.weights, axis=1).T[:-1]:
             which += u > edge
         return self.means[rows, which] + self.stds[rows, which] * rng.standard_normal(shape)
+
+    def _start(self):
+        """The size of a typical member: one that is very wide decides on the standard deviation, not on quantiles."""
+        log_std = np.log(np.clip(self.stds, 1e-300, 1e300))
+        typical = np.sum(self.weights * log_std, axis=1) / np.sum(self.weights, axis=1)
+        return np.sum(self.weights * self.means, axis=1), np.exp(typical)
 
     def _z(self, y: Any) -> np.ndarray:
         return (self._targets(y)[:, None] - self.means) / self.stds

@@ -49,7 +49,33 @@ class Setting:
 
     @classmethod
     def drawn(cls, rng: np.random.Generator, search: bool) -> "Setting":
-        """A combination; many are refused, in a sentence."""
+        """A combination that is not refused as such, or after some tries one that is."""
+        for _ in range(20):
+            setting = cls._tried(rng, search)
+            if setting.accepted():
+                break
+        return setting
+
+    def accepted(self) -> bool:
+        """Whether parts go together; nothing is compiled to find out."""
+        X = self.kernel.inputs(np.random.default_rng(0).normal(size=(8, self.kernel.n_features)))
+        y = np.asarray(self.likelihood.y, dtype=float)[np.arange(8) % len(self.likelihood.y)]
+        model = self.estimator(self.kernel.kernel, self.likelihood.likelihood, optimizer=None)
+        try:
+            model.objective(X, y)
+        except (ValueError, TypeError):
+            return False
+        return True
+
+    def estimator(self, kernel: Any, likelihood: Any, **options: Any) -> Any:
+        """An estimator with these parts."""
+        cls: Any = GPClassifier if isinstance(likelihood, ClassLikelihood) else GPRegressor
+        approximation = approximation_of(self.approximation)
+        parts = {"likelihood": likelihood, "approximation": approximation, "inference": self.rule, "random_state": 0}
+        return cls(kernel, **parts, **options)
+
+    @classmethod
+    def _tried(cls, rng: np.random.Generator, search: bool) -> "Setting":
         kernels = OTHERS if rng.random() < 1 / 3 else USUAL
         names = [name for name in APPROXIMATIONS if name != "WeightSpace"]
         return cls(
@@ -113,16 +139,11 @@ def draw(setting: Setting, rng: np.random.Generator) -> str:
     X = setting.kernel.inputs(X)
     y = odd_targets(rng, setting.likelihood, len(X))
     spread = float(rng.choice([0.3, 1.0, 3.0, 8.0]))
-    likelihood = redrawn(setting.likelihood.likelihood, rng, spread)
-    cls: Any = GPClassifier if isinstance(likelihood, ClassLikelihood) else GPRegressor
-    model = cls(
+    model = setting.estimator(
         redrawn(setting.kernel.kernel, rng, spread),
-        likelihood=likelihood,
-        approximation=approximation_of(setting.approximation),
-        inference=setting.rule,
+        redrawn(setting.likelihood.likelihood, rng, spread),
         normalize=bool(rng.random() < 0.5),
         optimizer=LBFGS(max_iter=3) if setting.search else None,
-        random_state=0,
     )
     kept = X.copy(), y.copy()
     model.fit(X, y)

@@ -392,3 +392,14 @@ def test_the_cdf_of_shares_at_the_ends_of_their_range():
         found = predictive.cdf(y)
         assert np.all((found >= 0.0) & (found <= 1.0))
     assert_allclose(predictive.cdf([1.0, 1.0]), 1.0)
+
+
+def test_quantiles_are_in_order_however_little_is_known_of_the_log_noise():
+    """The widest members of the mixture decide on its variance, and are no place to look for quantiles."""
+    cov = np.array([np.diag([1.0, 30.0**2]), np.diag([1e-4, 8.0**2])])
+    predictive = HeteroscedasticGaussian(0.5).predictive(np.array([[0.0, 2.0], [5.0, -3.0]]), cov)
+    levels = np.array([0.01, 0.025, 0.25, 0.5, 0.75, 0.975, 0.99])
+    found = predictive.quantile(levels)
+    assert np.all(np.diff(found, axis=1) > 0)
+    for level, y in zip(levels, found.T, strict=True):
+        assert_allclose(predictive.cdf(y), level, atol=1e-6)

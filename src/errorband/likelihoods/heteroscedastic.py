@@ -98,7 +98,8 @@ class HeteroscedasticGaussian(Likelihood):
         return np.asarray(f, float)[..., 0]
 
     def conditional_variance(self, f):
-        return float(self.noise_variance) * np.exp(np.asarray(f, float)[..., 1])
+        with np.errstate(over="ignore"):  # an infinite variance is what it comes to
+            return float(self.noise_variance) * np.exp(np.asarray(f, float)[..., 1])
 
     def conditional_cdf(self, y, f):
         return ndtr((y - self.conditional_mean(f)) / np.sqrt(self.conditional_variance(f)))

@@ -7,12 +7,12 @@ from scipy.special import ndtr
 
 import dense_reference as dense
 import errorband
-from errorband import GPRegressor
+from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.features import MultiScale, SparseSpectrum
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential, White
-from errorband.likelihoods import OutlierMixture, StudentT, Twinned
+from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 
 BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
 KERNEL = {"mean": SquaredExponential(0.8, 1.2), "gate": SquaredExponential(0.6, 1.5)}
@@ -133,3 +133,29 @@ def test_features(approximation):
     X, y, f = data(BURST)
     model = GPRegressor(likelihood=Twinned(), approximation=approximation).fit(X, y)
     assert np.sqrt(np.mean((model.predict(X, latent="mean") - f) ** 2)) < 0.3
+
+
+def test_two_experts_find_a_step():
+    """Two functions and a gate: the prediction changes within a few rows, where one smooth function cannot."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(-1, 1, 60)[:, None]
+    truth = np.where(X[:, 0] < 0, -1.0, 1.0)
+    y = truth + 0.05 * rng.normal(size=60)
+    kernel = {"mean": SquaredExponential(3.0, 1.0), "other": SquaredExponential(3.0, 1.0), "gate": KERNEL["gate"]}
+    fixed = {"likelihood": TwoExperts(0.01, 1.0, 0.0), "optimizer": None, "normalize": False}
+    start = EP(mode="sequential", damping=0.3, max_sweeps=100)
+    model = GPRegressor(kernel, inference=start, **fixed).fit(X, y)
+    assert model.latent_names_ == ("mean", "other", "gate")
+    assert np.isfinite(model.log_evidence_)
+
+
+def test_regions_of_wrong_labels():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, (60, 1)), axis=0)
+    labels = np.where(X[:, 0] > 0, 1, -1)
+    labels[10:15] *= -1
+    given = {"kernel": {"f": SquaredExponential(2.0, 9.0), "gate": KERNEL["gate"]}, "optimizer": None}
+    plain = GPClassifier(given["kernel"]["f"], optimizer=None, normalize=False).fit(X, labels)
+    model = GPClassifier(likelihood=TwinnedLabels(0.05, 1.2), normalize=False, **given).fit(X, labels)
+    assert isinstance(model.inference_, EP)
+    assert model.log_evidence_ > plain.log_evidence_

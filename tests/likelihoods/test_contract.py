@@ -17,12 +17,14 @@ from errorband.likelihoods import (
     Beta,
     Binomial,
     ClassLikelihood,
+    CompoundOutliers,
     DoubleExponential,
     EpsilonInsensitive,
     Gamma,
     Gaussian,
     HeteroscedasticGaussian,
     Huber,
+    Ignorance,
     Likelihood,
     NegativeBinomial,
     Ordinal,
@@ -31,7 +33,10 @@ from errorband.likelihoods import (
     RobustThreshold,
     Softmax,
     StudentT,
+    Triplet,
     Twinned,
+    TwinnedLabels,
+    TwoExperts,
 )
 from errorband.parameters import check, entries, pack, replace_values, unpack
 
@@ -71,6 +76,11 @@ EXAMPLES: dict[str, list[Example]] = {
     "RobustThreshold": [Example(RobustThreshold(0.1), [-1, 1, 1])],
     "Softmax": [Example(Softmax(3), [0, 1, 2]), Example(Softmax(2), [0, 1, 1])],
     "StudentT": [Example(StudentT(4.0, 0.3), [-1.2, 0.1, 3.0])],
+    "CompoundOutliers": [Example(CompoundOutliers(0.3, [2.0, 0.0], [0.5, 5.0], [0.2, -0.1], 0.4), [-1.2, 0.1, 3.0])],
+    "Ignorance": [Example(Ignorance(0.3, 0.5, 4.0, 0.4), [-1.2, 0.1, 3.0])],
+    "Triplet": [Example(Triplet(2.0, 1.5, 2.0, 0.3, -0.2), [-1.2, 0.1, 3.0])],
+    "TwinnedLabels": [Example(TwinnedLabels(0.2, 0.4), [-1, 1, 1])],
+    "TwoExperts": [Example(TwoExperts(2.0, 1.5, 0.3), [-1.2, 0.1, 3.0])],
     "Twinned": [Example(Twinned(0.3, 20.0, 0.4), [-1.2, 0.1, 3.0])],
 }
 ALL = [

@@ -68,6 +68,13 @@ def fit(
     weight: Annotated[
         str | None, typer.Option(help="A column of weights: 2 counts a row twice. It is no input.")
     ] = None,
+    robust: Annotated[
+        str | None,
+        typer.Option(
+            metavar="<auto or likelihood>",
+            help="Some targets are wrong: auto, or the --likelihood for it, student-t, outlier-mixture, twinned …",
+        ),
+    ] = None,
     multi_class: Annotated[
         o.MultiClass | None, typer.Option(help="Three or more classes in one model, or a model for each class.")
     ] = None,
@@ -101,7 +108,7 @@ def fit(
 
     settings = Settings(
         kernel=kernel,
-        likelihood=likelihood,
+        likelihood=robust_likelihood(robust, likelihood),
         multi_class=multi_class,
         target_transform=target_transform,
         exposure=exposure,
@@ -183,3 +190,18 @@ def _save(model: Any, output: Path) -> None:
                 told = one_sentence(str(error)).rstrip(".")
                 raise Problem(f"{told}; the model is in {saved} instead, so move it.", ExitCode.DISK) from error
         raise
+
+
+def robust_likelihood(robust: str | None, likelihood: str | None) -> str | None:
+    """Return the name of the likelihood that --robust and --likelihood ask for together.
+
+    Examples
+    --------
+    >>> robust_likelihood("auto", None), robust_likelihood("student-t", None), robust_likelihood(None, "poisson")
+    ('robust', 'student-t', 'poisson')
+    """
+    if robust is None:
+        return likelihood
+    if likelihood is not None:
+        raise Problem("--robust names a likelihood, so leave --likelihood out.", ExitCode.USAGE)
+    return "robust" if robust == "auto" else robust

@@ -410,6 +410,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _site_rule(self, likelihood: Likelihood) -> Inference:
         """EP with one latent function: for labels it converges whatever their noise, and is the more accurate."""
+        if likelihood.closed_tilted:
+            return super()._site_rule(likelihood)
         return EP() if likelihood.n_latents == 1 else Laplace()
 
     # ------------------------------------------------------------------ predicting

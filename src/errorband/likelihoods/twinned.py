@@ -66,6 +66,7 @@ class Twinned(Gated):
     noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
     variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
     bias: Any = hyperparameter(REAL, ndim=0)
+    short_names: ClassVar[dict[str, dict[str, float]]] = {"twinned": {}, "robust": {}}
     n_latents: ClassVar[int] = 2
     further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY)
 

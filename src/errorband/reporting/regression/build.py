@@ -34,6 +34,7 @@ from errorband.reporting.parts.data_findings import (
 from errorband.reporting.parts.findings import fit_findings, warnings_first
 from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing
+from errorband.reporting.parts.outliers import outlier_findings
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
 from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
@@ -98,6 +99,7 @@ def build_regression(
         kept, kept_names = model.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(model))
         z = normal_scores(left_out.y, left_out.predictive)
         findings += error_findings(z, left_out.predictive.mean, kept, ranked[:MAX_GROUPED_INPUTS], target, kept_names)
+        findings += quiet(outlier_findings, model, kept, kept_names)
         surprises = _surprises(left_out, z, kept, kept_names, columns, order)
     return RegressionContent(
         title=title,

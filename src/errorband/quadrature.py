@@ -242,11 +242,14 @@ def find_mode(objective: Callable[[Any], Any], start: Any) -> tuple[Any, Any]:
 
 
 def log_integral_nd(
-    log_g: Callable[[Any], Any], mean: Any, cov: Any, *, frozen: Callable[[Any], Any], concave: bool
+    log_g: Callable[[Any], Any], mean: Any, cov: Any, *, frozen: Callable[[Any], Any], concave: bool, rule: Any = None
 ) -> Any:
-    """Log ∫ exp(log g(f)) N(f; mean, cov) df over vectors f; arguments as in :func:`log_integral`."""
+    """Log ∫ exp(log g(f)) N(f; mean, cov) df over vectors f; arguments as in :func:`log_integral`.
+
+    ``rule``: nodes and log weights for N(0, I), if not those of :func:`normal_rule`.
+    """
     d = mean.shape[0]
-    nodes, log_weights = normal_rule(d)
+    nodes, log_weights = normal_rule(d) if rule is None else rule
     log_lebesgue = log_weights + 0.5 * np.sum(nodes**2, axis=1)  # up to a constant
     m, root = jax.lax.stop_gradient((mean, _root(cov)))
 
@@ -276,9 +279,9 @@ def log_integral_nd(
     return jax.nn.logsumexp(jax.vmap(log_g)(m + x @ root.T) + log_density + base)
 
 
-def expectation_nd(log_g: Callable[[Any], Any], mean: Any, cov: Any) -> Any:
-    """∫ log g(f) N(f; mean, cov) df over vectors f."""
-    nodes, log_weights = normal_rule(mean.shape[0])
+def expectation_nd(log_g: Callable[[Any], Any], mean: Any, cov: Any, rule: Any = None) -> Any:
+    """∫ log g(f) N(f; mean, cov) df over vectors f; ``rule`` as in :func:`log_integral_nd`."""
+    nodes, log_weights = normal_rule(mean.shape[0]) if rule is None else rule
     return jnp.sum(np.exp(log_weights) * jax.vmap(log_g)(mean + nodes @ _root(cov).T))
 
 

@@ -12,8 +12,17 @@ from errorband.likelihoods.base import Likelihood, floored, in_rows
 from errorband.likelihoods.bivariate import log_ndtr2, ndtr2
 from errorband.likelihoods.gaussian import log_normal
 from errorband.predictive import QuantilesFromCdf
-from errorband.quadrature import expectation, log_integral, normal_rule
+from errorband.quadrature import (
+    expectation,
+    expectation_nd,
+    log_integral,
+    log_integral_nd,
+    normal_rule,
+    stretched_trapezoid,
+)
 from errorband.special import log_ndtr
+
+THREE = 24, 3, 4.4  # nodes in each of three dimensions, and their reach
 
 
 class Gate(NamedTuple):
@@ -60,7 +69,12 @@ class Gated(Likelihood):
 
     # ------------------------------------------------------------------ called by inference
     def log_prob(self, y, f):
-        return self.log_tilted(y, f, jnp.zeros((self.n_latents, self.n_latents)))
+        def one(b):
+            at = b.centre if b.leaf is None else b.centre + f[b.leaf]
+            gates = sum(log_ndtr(g.sign * (f[g.latent] + g.bias)) for g in b.gates)
+            return b.log_weight + gates + log_normal(y, at, b.variance)
+
+        return _log_sum([one(b) for b in self.branches()])
 
     def log_tilted(self, y, mean, cov):
         return _log_sum([log_branch(b, y, mean, cov) for b in self.branches()])
@@ -68,7 +82,9 @@ class Gated(Likelihood):
     def _log_tilted_quadrature(self, y, mean, cov, power):
         """For one gate: over f on panels, which resolve small noise, and over u given f by a fixed rule."""
         if self.n_latents != 2:
-            return super()._log_tilted_quadrature(y, mean, cov, power)
+            still, fixed = self._frozen(y), jax.lax.stop_gradient(power)
+            log_g, frozen = lambda f: power * self.log_prob(y, f), lambda f: fixed * still(f)
+            return log_integral_nd(log_g, mean, cov, frozen=frozen, concave=False, rule=stretched_trapezoid(*THREE))
 
         def log_g_of(likelihood, y, mean, cov, power):
             def log_g(f):
@@ -85,7 +101,7 @@ class Gated(Likelihood):
 
     def expected_log_prob(self, y, mean, cov):
         if self.n_latents != 2:
-            return super().expected_log_prob(y, mean, cov)
+            return expectation_nd(lambda f: self.log_prob(y, f), mean, cov, stretched_trapezoid(*THREE))
 
         def average_of(likelihood, y, mean, cov):
             def average(f):

@@ -11,6 +11,7 @@ from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
 from errorband.likelihoods.bivariate import log_ndtr2
 from errorband.likelihoods.twinned import gate_kernel
 from errorband.parameters import REAL, Interval, hyperparameter
+from errorband.special import log_ndtr
 
 
 class TwinnedLabels(ClassLikelihood):
@@ -57,7 +58,8 @@ class TwinnedLabels(ClassLikelihood):
         return np.array([-1.0, 1.0])
 
     def log_prob(self, y, f):
-        return self.log_tilted(y, f, jnp.zeros((2, 2)))
+        u = f[1] + self.bias
+        return jnp.logaddexp(log_ndtr(u) + log_ndtr(y * f[0]), log_ndtr(-u) + log_ndtr(y * self.flatness * f[0]))
 
     def log_tilted(self, y, mean, cov):
         return jnp.logaddexp(*self._kinds(y, mean, cov))

@@ -7,32 +7,29 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from errorband.reporting.parts.data import RowNames
 from errorband.reporting.parts.findings import Finding
-from errorband.reporting.text import count, listing
+from errorband.reporting.text import listing
 
 SUSPECT = 0.5  # probability of being an outlier
 NEIGHBOURS, BURST = 5, 3  # suspects among so many nearest rows of each other belong together; a burst has so many
 SHOWN = 20
 
 
-def outlier_findings(model: Any, labels: list[str]) -> list[Finding]:
+def outlier_findings(model: Any, X: np.ndarray, names: RowNames) -> list[Finding]:
     """Return a note that names the suspected outliers and their bursts, if the likelihood expects outliers."""
     if not hasattr(model.likelihood_, "outlier_probability"):
         return []
     p = model.outlier_probability_
     suspects = np.flatnonzero(p > SUSPECT)
     if len(suspects) == 0:
-        return [Finding("note", "No suspected outliers", "No training row is an outlier with more than even odds.")]
-    names = [labels[i] for i in suspects[np.argsort(-p[suspects], kind="stable")][:SHOWN]]
-    more = f" and {len(suspects) - SHOWN} more" if len(suspects) > SHOWN else ""
-    text = (
-        f"{count(len(suspects), 'training row')} are probably outliers (outlier_probability_): {listing(names)}{more}."
-    )
-    groups = bursts(model.training_data()[0] / model.scaling_.x_scale, suspects)
-    if groups:
-        sizes = listing([f"rows {listing([labels[i] for i in g[:SHOWN]])}" for g in groups])
-        text += f" Some are neighbours, which look like bursts of wrong targets: {sizes}."
-    return [Finding("note", "Suspected outliers", text)]
+        return []
+    likeliest = suspects[np.argsort(-p[suspects], kind="stable")]
+    text = f"Outliers with more than even odds (outlier_probability_): {names.listed(likeliest, SHOWN)}."
+    if groups := bursts(X / model.scaling_.x_scale, suspects):
+        together = listing([names.listed(group, SHOWN) for group in groups])
+        text += f" Some are neighbours, as in a burst of wrong targets: {together}."
+    return [Finding("note", "Suspected outliers", f"{text} {names.told}")]
 
 
 def bursts(X: np.ndarray, suspects: np.ndarray) -> list[np.ndarray]:
@@ -46,7 +43,7 @@ def bursts(X: np.ndarray, suspects: np.ndarray) -> list[np.ndarray]:
     """
     k = min(NEIGHBOURS + 1, len(X))
     near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(X[suspects], return_distance=False)
-    linked = np.array([[other in set(row) for other in suspects] for row in near])
+    linked = np.array([np.isin(suspects, row) for row in near])
     _, group = connected_components(csr_matrix(linked), directed=False)
     found = [suspects[group == g] for g in np.unique(group)]
     return sorted((g for g in found if len(g) >= BURST), key=len, reverse=True)

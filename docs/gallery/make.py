@@ -14,6 +14,7 @@ PAGES = {  # script: page that shows it
     "plot_adaptation.py": "adaptation.md",
     "plot_kernels.py": "kernels.md",
     "plot_mean_and_noise.py": "mean-and-noise.md",
+    "plot_model_comparison.py": "model-comparison.md",
 }
 LARGEST = 150_000  # bytes per picture
 

@@ -22,6 +22,7 @@ from errorband.features import (
     FEATURES,
     Features,
     KernelColumns,
+    KernelPCA,
     Mixed,
     MultiScale,
     Network,
@@ -159,9 +160,17 @@ def windowed(features, fu, uu, fresh):
 
 
 ROUGH = Matern([0.8, 1.3], 1.44, nu=1.5)
+AXES = np.linalg.eigh(ROUGH(X[::2]))[1][:, -5:]
 PRECISIONS = 0.5 + 0.3 * np.arange(5.0)
 CASES: dict[str, Case] = {
     "Points": Case(Points(Z), ROUGH, lambda: ROUGH(Z), lambda A: ROUGH(A, Z), Points),
+    "KernelPCA": Case(
+        KernelPCA(X[::2], AXES),
+        ROUGH,
+        lambda: AXES.T @ ROUGH(X[::2]) @ AXES,
+        lambda A: ROUGH(A, X[::2]) @ AXES,
+        KernelPCA,
+    ),
     "KernelColumns": Case(
         KernelColumns(Z, PRECISIONS), ROUGH, None, lambda A: ROUGH(A, Z) / np.sqrt(PRECISIONS), KernelColumns
     ),

@@ -2,6 +2,7 @@
 
 from errorband.features.base import Features
 from errorband.features.kernel_columns import KernelColumns
+from errorband.features.kernel_pca import KernelPCA
 from errorband.features.mixed import Mixed
 from errorband.features.multi_scale import MultiScale
 from errorband.features.network import Network
@@ -12,7 +13,7 @@ from errorband.features.waves import TimeFrequency, WindowedFourier
 FEATURES: dict[str, type[Features]] = {
     cls.__name__: cls
     for cls in (
-        *(Points, MultiScale, WindowedFourier, TimeFrequency, Mixed),
+        *(Points, MultiScale, WindowedFourier, TimeFrequency, Mixed, KernelPCA),
         *(SparseSpectrum, Network, KernelColumns),
     )
 }

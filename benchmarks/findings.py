@@ -88,12 +88,13 @@ def looked_at(table: pd.DataFrame, seed: int) -> tuple[dict[str, set[str]], np.n
     encoder = TableEncoder.fit(table, target="y", missing="impute")
     encoded, settings = encoder.transform(table), Settings(seed=seed, time_budget=20)
     X, y = as_frame(encoded, gaps=True)
+    assert y is not None
     fitted = fitting.fit(X, y, encoder, settings, fitting.split(encoded, encoder, settings))
     X_test, y_test = X.iloc[fitted.test], y[fitted.test]
     made = report(
         fitted.judged, X_test, y_test, X_train=fitted.X.iloc[fitted.learned], y_train=y[fitted.learned], target="y",
         baselines=False, columns=encoder.inputs, donors=fitted.judged_donors,
-        incomplete=encoded.row_names[encoded.gaps.any(axis=1)],
+        incomplete=encoded.incomplete,
     )  # fmt: skip
     predictive = missing.predictive(fitted.judged, X_test.to_numpy(), fitted.judged_donors)
     held = inside(pit_bounds(y_test, predictive), 0.95)
@@ -184,7 +185,7 @@ def page(n: int, tally: Tally, coverage: dict, clean: tuple[int, int], others: c
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parents[1] / "docs" / "benchmarks" / "findings.md"

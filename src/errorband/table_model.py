@@ -79,10 +79,11 @@ class TableModel:
         return pd.DataFrame(columns), [*encoded.notices, *_formulas(columns)]
 
     def _columns(self, encoded: Encoded, level: float) -> dict[str, np.ndarray]:
+        found: dict[str, Any]
         if self.encoder.task == "classification":
             found = self._class_columns(encoded)
         elif not len(encoded.X):
-            found = dict.fromkeys(("mean", "std", "lower", "upper"), np.full(encoded.n_rows, np.nan))
+            found = {name: np.full(encoded.n_rows, np.nan) for name in ("mean", "std", "lower", "upper")}
         else:
             predictive = missing.predictive(self.estimator, encoded.with_gaps, self.donors)
             lower, upper = predictive.interval(level)

@@ -103,6 +103,7 @@ def test_a_robust_model_is_not_judged_by_its_outliers():
     content = report(model, x[80:], y[80:], assessment=found).content
     assert np.all(np.isfinite(content.held_out.z_score))  # though the standard deviation is not
     assert np.ptp(content.held_out.z_score) > 2
+    assert "No standard deviation" in _found(content)
 
 
 def test_a_rare_class_is_not_judged_by_accuracy():

@@ -88,6 +88,8 @@ def compare(
     if len(y) < least:
         raise TableError(f"The table has {len(y)} usable rows where {folds} folds need {least}, so lower --folds.")
     notes = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
+    if encoded.gaps.any():
+        notes.append("Here they are filled in by the median or the most frequent level, for all methods alike.")
     settings = candidates.settings_of(choices, encoder, y, Settings(seed=seed))
     searches = folds * sum(m.searches for m in candidates.processes(settings, encoder))
     share = Settings(time_budget=time_budget / searches)

@@ -167,7 +167,7 @@ def fit(
             data_notes=[*notices, *fitted.notes, *fitted.cuts],
             random_state=seed,
             columns=encoder.inputs,
-            incomplete=encoded.row_names[encoded.gaps.any(axis=1)],
+            incomplete=encoded.incomplete,
             assessment=assessment,
             automatic=fitted.automatic,
             **common,

@@ -137,8 +137,8 @@ def fit(
     X has NaN where cells are missing, if the encoder accepts them.
     """
     train, test = rows
-    donors = [_donors(X.iloc[part], encoder, settings.seed) for part in (train, np.arange(len(y)))]
-    X, usable, told_missing = _learnable(X, train, donors[0], settings.seed)
+    judged_donors, final_donors = (_donors(X.iloc[part], encoder, settings.seed) for part in (train, np.arange(len(y))))
+    X, usable, told_missing = _learnable(X, train, judged_donors, settings.seed)
     train = train[usable[train]]
     chosen = plan(y, train, encoder, settings, np.flatnonzero(usable))
     known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
@@ -169,8 +169,9 @@ def fit(
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
     told = _warnings(caught, found, final)
+    positions = train, learned, test[known[test]]
     return FittedModels(
-        judged, final, train, learned, test[known[test]], X, *donors, chosen.reason, notes, cuts, told
+        judged, final, *positions, X, judged_donors, final_donors, chosen.reason, notes, cuts, told
     )  # fmt: skip
 
 

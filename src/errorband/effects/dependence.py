@@ -188,7 +188,7 @@ def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -
 
     def of_member(member: Any) -> np.ndarray:
         scaled, likelihood = member.scaling_.inputs(rows), member.likelihood_
-        latent = [_draws(*member.posterior_.joint(scaled, l), rng) for l in range(likelihood.n_latents)]
+        latent = [_draws(member.posterior_.joint(scaled, l), rng) for l in range(likelihood.n_latents)]
         f = np.stack(latent, axis=-1).reshape(-1, likelihood.n_latents)
         return likelihood.plug_in_probabilities(f).reshape(N_DRAWS, len(rows), -1)
 
@@ -198,7 +198,8 @@ def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -
     return each / each.sum(axis=-1, keepdims=True)
 
 
-def _draws(mean: np.ndarray, cov: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draws(joint: tuple[np.ndarray, np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    mean, cov = joint
     scale = np.linalg.cholesky(cov + 1e-8 * max(float(np.mean(np.diag(cov))), 1e-300) * np.eye(len(cov)))
     return mean + rng.standard_normal((N_DRAWS, len(mean))) @ scale.T
 

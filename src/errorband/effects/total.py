@@ -66,7 +66,7 @@ def relevance(
     order = rng.permutation(n)
     total = np.empty(len(columns))
     for i, column in enumerate(columns):
-        changed, own = np.tile(rows, (2, 1)), list(column.columns)
+        changed, own = np.tile(rows, (2, 1)), np.array(column.columns)
         for k in range(2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
             changed[np.ix_(k * n + order, own)] = rows[np.ix_(np.roll(order, k + 1), own)]
         total[i] = np.mean(np.sum((here - _response(model, changed)) ** 2, axis=1))

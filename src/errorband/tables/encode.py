@@ -79,6 +79,11 @@ class Encoded:
         """The features, with NaN where cells were missing or held an unknown level."""
         return np.where(self.gaps, np.nan, self.X)
 
+    @property
+    def incomplete(self) -> list[Any]:
+        """The names of the rows with such cells."""
+        return [name for name, gone in zip(self.row_names, self.gaps.any(axis=1), strict=True) if gone]
+
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return one value per row of the table from one per kept row, with NaN for the others.
 

@@ -39,7 +39,12 @@ from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
 from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
 from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise
-from errorband.reporting.regression.diagnostics import band_findings, conditional_coverage, error_findings
+from errorband.reporting.regression.diagnostics import (
+    band_findings,
+    conditional_coverage,
+    error_findings,
+    spread_findings,
+)
 
 TELLING = 0.1  # of the largest relevance: what inputs do that have less is not spoken of
 MAX_GROUPED_INPUTS = 3  # the most relevant, along which coverage and errors are looked at
@@ -92,6 +97,7 @@ def build_regression(
         *leak_findings(train_X, train_y, columns, classes=False),
         *missing_findings(incomplete, test_X, test_names.told),
         *band_findings(a.calibration.at, groups, len(a.y)),
+        *spread_findings(a.predictive.std),
         *basis_findings(model, a.calibration.at),
     ]
     left_out, surprises = leave_one_out(model), None

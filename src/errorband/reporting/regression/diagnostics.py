@@ -94,6 +94,17 @@ def band_findings(coverages: Sequence[CoverageAt], groups: Sequence[Group], n: i
     return found
 
 
+def spread_findings(std: np.ndarray) -> list[Finding]:
+    """Return a word on predictions without a standard deviation, which have bands all the same."""
+    if np.all(np.isfinite(std)):
+        return []
+    text = (
+        "The tails of the noise are so heavy that predictions have no standard deviation (it is infinite). Their bands "
+        "are as good as ever: use these."
+    )
+    return [Finding("note", "No standard deviation", text)]
+
+
 def error_findings(
     z: np.ndarray, predicted: np.ndarray, X: np.ndarray, columns: Sequence[Input], target: str, names: RowNames
 ) -> list[Finding]:

@@ -105,7 +105,7 @@ def build_regression(
         kept, kept_names = model.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(model))
         z = normal_scores(left_out.y, left_out.predictive)
         findings += error_findings(z, left_out.predictive.mean, kept, ranked[:MAX_GROUPED_INPUTS], target, kept_names)
-        findings += quiet(outlier_findings, model, kept, kept_names)
+        findings += outlier_findings(model, kept, kept_names)
         surprises = _surprises(left_out, z, kept, kept_names, columns, order)
     return RegressionContent(
         title=title,

@@ -19,8 +19,9 @@ from errorband.parameters import Parameter
 from errorband.persistence import load, save
 from errorband.priors import PRIORS
 from errorband.training import LBFGS
+from errorband.transforms import TRANSFORMS
 
-REGISTRIES = (KERNELS, LIKELIHOODS, MEANS, PRIORS, APPROXIMATIONS, INFERENCES, ESTIMATORS)
+REGISTRIES = (KERNELS, LIKELIHOODS, MEANS, PRIORS, APPROXIMATIONS, INFERENCES, ESTIMATORS, TRANSFORMS)
 OFFERED = [*(item for registry in REGISTRIES for item in registry.values()), LBFGS, Parameter, heat, load, save]
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
 ELSEWHERE = re.compile(r"Parameters are\s+those of\s+:class:`(\w+)`")

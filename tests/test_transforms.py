@@ -129,9 +129,17 @@ def test_what_makes_no_sense_is_refused(sales, options, arguments, error, messag
         GPRegressor(**options).fit(*sales, **arguments)
 
 
-def test_no_joint_covariance(sales, fitted):
-    with pytest.raises(ValueError, match="no joint covariance"):
-        fitted.predict(sales[0], return_cov=True)
+def test_joint_covariance_from_draws(sales, fitted):
+    X = sales[0][::6]
+    mean, cov = fitted.predict(X, return_cov=True)
+    alone, std = fitted.predict(X, return_std=True)
+    assert_allclose(mean, alone, atol=6 * std.max() / np.sqrt(2000))
+    assert_allclose(np.sqrt(np.diag(cov)), std, rtol=0.2)
+    near = fitted.predict(X[:1] + [[0.0], [0.01]], return_cov=True, latent=True)[1]
+    assert near[0, 1] / near[0, 0] > 0.9
+
+
+def test_bounds_in_the_wrong_order():
     with pytest.raises(ValueError, match="lower bound must be below"):
         Logit(1, 0)
 

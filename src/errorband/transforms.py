@@ -160,7 +160,7 @@ class Logit(Transform):
 class _Power(Transform):
     """Base of the transforms with a power that makes the targets most like a normal distribution."""
 
-    power: float | None = eqx.field(default=None, static=True)
+    power: Any = eqx.field(default=None, static=True)
 
     def __check_init__(self):
         if self.power is not None and not (isinstance(self.power, int | float) and np.isfinite(self.power)):

@@ -135,10 +135,11 @@ def test_weights_exposures_and_transforms(run, visits, tmp_path):
     assert "often" in counted.encoder.unused
     double, _ = counted.predict(frame.assign(people=2 * frame["people"]))
     np.testing.assert_allclose(double["mean"], 2 * counted.predict(frame)[0]["mean"], rtol=1e-6)
-    options = ("--target-transform", "log", "--ignore", "sold on,kind,people,often,visits")
+    options = ("--target-transform", "log", "--ignore", "sold on,kind,often,visits", "--report", tmp_path / "r.html")
     positive = fit(run, tmp_path / "t.csv", tmp_path, *options, target="cost")
     assert positive.predict(frame, level=0.999)[0]["lower"].min() > 0
     assert positive.facts["target_transform"] == "log"
+    assert "Log of cost" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

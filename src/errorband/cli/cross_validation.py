@@ -131,7 +131,9 @@ def cross_validate(
         working = [m for m in working if found[m.name]]
         if not working:
             raise KeyboardInterrupt("Interrupted before a method had predicted a fold, so there is nothing to compare.")
-    rows = [Result(m, _scores(m.name, y, folds[:done], found[m.name][:done]), seconds[m.name]) for m in working]
+    rows: list[Any] = [
+        Result(m, _scores(m.name, y, folds[:done], found[m.name][:done]), seconds[m.name]) for m in working
+    ]
     rows.sort(key=lambda r: (not np.isfinite(r.loss), r.loss))
     rows = [rows[0], *(dataclasses.replace(r, behind=_behind(rows[0].scores, r.scores)) for r in rows[1:])]
     failed = [Result(m, None, seconds[m.name], failure=failures[m.name]) for m in methods if m.name in failures]

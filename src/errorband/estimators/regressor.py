@@ -41,6 +41,7 @@ CHECKED = 30, 2000
 
 # Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
 MAX_JOINT_ROWS = 20_000
+JOINT_DRAWS = 2_000  # from which the joint covariance of transformed targets is estimated
 
 
 class GPRegressor(RegressorMixin, GaussianProcess):
@@ -419,11 +420,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _joint_prediction(self, scaled: np.ndarray, latent: bool | str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the targets, or of a latent function, in the units of the data."""
-        if self.scaling_.transform is not None:
-            raise ValueError(
-                "With a target_transform there is no joint covariance in the units of the targets; ask for return_std, "
-                "or draw with sample_posterior."
-            )
+        if self._transform(latent) is not None:  # no closed form
+            moments = self._joint(scaled, self._latent_index(latent or True))
+            draws = self._draw(*moments, scaled, JOINT_DRAWS, 0, latent)
+            return draws.mean(axis=0), np.atleast_2d(np.cov(draws, rowvar=False))
         scale, shift = self._units(latent)
         if latent:
             mean, cov = self._joint(scaled, self._latent_index(latent))

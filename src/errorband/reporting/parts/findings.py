@@ -54,7 +54,8 @@ def fit_findings(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[
 
 def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Finding]:
     noise = next((r for r in rows if r.kind == "noise_variance"), None)
-    spread = float(np.std(y))
+    transform = getattr(model.scaling_, "transform", None)
+    spread = float(np.std(y if transform is None else transform.forward(y)))
     if noise is None or spread == 0:
         return []
     smallest = float(getattr(model.likelihood_, "min_noise_variance", 0.0))

@@ -82,7 +82,8 @@ def _of(suffix: str, rows: Iterable[Hyperparameter]) -> list[Hyperparameter]:
 class _Reader:
     def __init__(self, model: Any, target: str, names: list[str]):
         scaling = model.scaling_
-        self.names, self.target = names, target
+        transform = scaling.transform
+        self.names, self.target = names, target if transform is None else f"{type(transform).__name__} of {target}"
         self.x_scale, self.x_shift = np.asarray(scaling.x_scale), np.asarray(scaling.x_shift)
         self.y_scale, self.y_shift = float(scaling.y_scale), float(scaling.y_shift)
         self.standardised = bool(np.any(self.x_scale != 1) or self.y_scale != 1)

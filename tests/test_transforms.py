@@ -135,7 +135,7 @@ def test_joint_covariance_from_draws(sales, fitted):
     alone, std = fitted.predict(X, return_std=True)
     assert_allclose(mean, alone, atol=6 * std.max() / np.sqrt(2000))
     assert_allclose(np.sqrt(np.diag(cov)), std, rtol=0.2)
-    near = fitted.predict(X[:1] + [[0.0], [0.01]], return_cov=True, latent=True)[1]
+    near = fitted.predict(X[0] + np.array([[0.0], [0.01]]), return_cov=True, latent=True)[1]
     assert near[0, 1] / near[0, 0] > 0.9
 
 

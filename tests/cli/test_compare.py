@@ -59,6 +59,8 @@ def test_methods_that_fail_come_last_and_say_why():
 
     found = cross_validate([Method("none", predict), method("some")], X, y, splits(y, 2, 0, False))
     assert [(r.method.name, r.failure) for r in found.rows] == [("some", ""), ("none", "Too few rows.")]
+    alone = cross_validate([Method("none", predict)], X, y, splits(y, 2, 0, False))
+    assert [r.failure for r in alone.rows] == ["Too few rows."]
 
 
 def test_what_is_compared():

@@ -127,16 +127,17 @@ def cross_validate(
     working = [m for m in methods if m.name not in failures]
     done = min((len(found[m.name]) for m in working), default=0)
     if done == 0:  # nothing but a part of the first fold
-        done = 1
-        working = [m for m in working if found[m.name]]
-        if not working:
-            raise KeyboardInterrupt("Interrupted before a method had predicted a fold, so there is nothing to compare.")
+        done, working = 1, [m for m in working if found[m.name]]
+    failed = [Result(m, None, seconds[m.name], failure=failures[m.name]) for m in methods if m.name in failures]
+    if not working and interrupted:
+        raise KeyboardInterrupt("Interrupted before a method had predicted a fold, so there is nothing to compare.")
+    if not working:
+        return Results(failed, len(folds), interrupted)
     rows: list[Any] = [
         Result(m, _scores(m.name, y, folds[:done], found[m.name][:done]), seconds[m.name]) for m in working
     ]
     rows.sort(key=lambda r: (not np.isfinite(r.loss), r.loss))
     rows = [rows[0], *(dataclasses.replace(r, behind=_behind(rows[0].scores, r.scores)) for r in rows[1:])]
-    failed = [Result(m, None, seconds[m.name], failure=failures[m.name]) for m in methods if m.name in failures]
     return Results([*rows, *failed], done, interrupted)
 
 

@@ -124,7 +124,7 @@ class Names:
             known |= names | ({folded(class_name): (cls, {})} if declared else {})
         if folded(name) in known:
             return known[folded(name)]
-        near = difflib.get_close_matches(folded(name), known, n=1)
+        near = difflib.get_close_matches(folded(name), known, n=1, cutoff=0.7)
         listed = {folded(choice.split("(")[0]): choice for choice in self.choices()}
         hint = f" (closest: {listed.get(near[0], near[0])!r})" if near else ""
         raise ValueError(f"There is no {self.what} {name!r}{hint}, so choose from {self.listed()}.")

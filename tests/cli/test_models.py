@@ -8,10 +8,14 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from cli.sentences import check_one_sentence
-from errorband.cli.models import model_named
+from errorband.cli.failures import Problem
+from errorband.cli.models import check_names, model_named, unfitted
+from errorband.cli.planning import rows_to_search
+from errorband.cli.settings import Settings
 from errorband.estimators import ESTIMATORS
 from errorband.predictive import GaussianPredictive
 from errorband.table_model import TableModel
+from errorband.tables import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,18 @@ def test_likelihood_and_a_composed_kernel(run, visits, tmp_path):
     assert [*names[list(estimator.kernel_.right.active_dims)]] == ["sold on [days]"]
     assert len(estimator.approximation_.inducing_inputs) == 5
     assert (model.facts["kernel"], model.facts["likelihood"]) == (kernel, "poisson")
+
+
+def test_choices_by_evidence_are_left_to_the_estimator(visits):
+    frame = pd.read_csv(visits)
+    settings = Settings(kernel="auto", likelihood="auto")
+    check_names(settings)
+    encoder = TableEncoder.fit(frame, target="visits")
+    estimator = unfitted(settings, encoder, "auto")
+    assert (estimator.kernel, estimator.likelihood) == ("auto", "auto")
+    assert rows_to_search(encoder, settings) < rows_to_search(encoder, Settings())
+    with pytest.raises(Problem, match="There is no likelihood 'auto'"):
+        unfitted(settings, TableEncoder.fit(frame, target="kind"), "auto")
 
 
 def test_one_model_for_each_class(run, visits, tmp_path):

@@ -47,15 +47,16 @@ def fit(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="se, matern12, matern32, matern52, rq, linear, periodic and others; + adds and * multiplies some. "
-            "Arguments in brackets: 'matern52 + periodic(period=7, column=day)'."
+            help="auto chooses by evidence; se, matern12, matern32, matern52, rq, linear, periodic and others; + adds "
+            "and * multiplies some. Arguments in brackets: 'matern52 + periodic(period=7, column=day)'."
         ),
     ] = None,
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="How targets scatter. Numbers: gaussian, student-t, outlier-mixture, heteroscedastic, poisson, "
-            "negative-binomial, gamma, beta and others. Classes: probit, logit, robust-threshold, ordinal."
+            help="How targets scatter; auto chooses by evidence. Numbers: gaussian, student-t, outlier-mixture, "
+            "heteroscedastic, poisson, negative-binomial, gamma, beta and others. Classes: probit, logit, "
+            "robust-threshold, ordinal."
         ),
     ] = None,
     target_transform: Annotated[

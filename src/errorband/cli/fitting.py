@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from errorband.cli.settings import Settings
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
 from errorband.tables.cells import read_cells
+from errorband.tables.columns import column_of
 from errorband.tables.errors import count_of
 from errorband.training import LBFGS
 from errorband.training.result import Stop
@@ -113,7 +114,7 @@ def weights_of(frame: pd.DataFrame, name: str | None, encoded: Encoded) -> np.nd
     if name is None:
         return None
     require_column(frame, name)
-    cells = read_cells(frame[name])
+    cells = read_cells(column_of(frame, name))
     if cells.problem or cells.kind != "number":
         raise TableError(
             cells.problem or f"The weights in column {name!r} are not numbers, so choose another --weight."
@@ -218,7 +219,7 @@ def _weighted(weights: np.ndarray | None, rows: np.ndarray) -> dict[str, np.ndar
 
 def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Any:
     """The model with these rows; one that cannot be conditioned on others is fitted to them."""
-    learn = found.condition_on if hasattr(found, "condition_on") else clone(found).fit
+    learn = found.condition_on if hasattr(found, "condition_on") else cast(Any, clone(found)).fit
     return learn(*_rows(X, y, rows), **_weighted(weights, rows))
 
 

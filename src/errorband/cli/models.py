@@ -10,6 +10,7 @@ from errorband.approximations import APPROXIMATIONS
 from errorband.cli.failures import ExitCode, Problem
 from errorband.cli.settings import Settings
 from errorband.estimators import ESTIMATORS, GPClassifier, GPRegressor
+from errorband.estimators.candidates import is_auto
 from errorband.estimators.spec import KERNEL_NAMES, NOISE_NAMES, TRANSFORM_NAMES, class_likelihood_names
 from errorband.features import FEATURES
 from errorband.likelihoods import LIKELIHOODS
@@ -30,9 +31,9 @@ ANY_LIKELIHOOD = Names("likelihood", (LIKELIHOODS,), supplied={"n_classes": 3})
 def check_names(settings: Settings) -> None:
     """Refuse a name that stands for nothing, before the table is read."""
     model_named(settings.model, settings.inducing)
-    if settings.kernel is not None:
+    if settings.kernel is not None and not is_auto(settings.kernel):
         _spoken(KERNEL_NAMES, settings.kernel)
-    if settings.likelihood is not None:
+    if settings.likelihood is not None and not is_auto(settings.likelihood):
         _spoken(ANY_LIKELIHOOD, settings.likelihood)
     if settings.target_transform is not None:
         _spoken(TRANSFORM_NAMES, settings.target_transform)
@@ -112,8 +113,8 @@ def _names_of_models(classes: bool) -> Names:
 
 def _kernel(settings: Settings, encoder: TableEncoder) -> Any:
     """The kernel, with columns of the table in place of those that were made from them."""
-    if settings.kernel is None:
-        return None
+    if settings.kernel is None or is_auto(settings.kernel):
+        return settings.kernel
 
     def dims(given: Any) -> list[str]:
         named = given if isinstance(given, list) else [given]
@@ -155,6 +156,8 @@ def _likelihood(settings: Settings, encoder: TableEncoder) -> str | None:
     if settings.likelihood is None:
         return None
     classes = encoder.task == "classification"
+    if is_auto(settings.likelihood) and not classes:
+        return settings.likelihood
     _spoken(class_likelihood_names(max(len(encoder.labels), 2)) if classes else NOISE_NAMES, settings.likelihood)
     return settings.likelihood
 

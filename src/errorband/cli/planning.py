@@ -11,6 +11,7 @@ import numpy as np
 from errorband.approximations import FITC
 from errorband.cli.models import model_named, unfitted
 from errorband.cli.settings import Settings
+from errorband.estimators.candidates import is_auto
 from errorband.estimators.spec import EXACT_ROWS, as_likelihood
 from errorband.tables import TableEncoder
 from errorband.training.grow import SITE_BYTES
@@ -142,6 +143,8 @@ def latents(encoder: TableEncoder, settings: Settings = DEFAULT) -> tuple[int, b
     n_classes = len(encoder.labels)
     if n_classes:
         return (n_classes if n_classes > 2 else 1), True
+    if is_auto(settings.likelihood):
+        return 1, True
     likelihood = as_likelihood(settings.likelihood)
     return likelihood.n_latents, not likelihood.conjugate
 

@@ -1,0 +1,118 @@
+"""How much slower a fit and a prediction get on a busy machine, and how memory grows in a long process.
+
+    python benchmarks/busy.py           # on an idle machine: it makes itself busy
+    python benchmarks/busy.py memory    # tables of many sizes, one after the other
+
+Each task is timed alone and while other processes compute, two for each core; the ratio is what counts. Two is what
+the scheduler takes from a task with one thread; threads that wait for each other in a busy loop lose far more. GPy is
+timed beside if it is installed.
+"""
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband.approximations import FITC
+
+
+def problem(n: int, D: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a smooth function of eight inputs with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, D))
+    return X, np.sin(X[:, 0]) + 0.5 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def tasks() -> dict[str, Callable[[], object]]:
+    """What is timed, each with its programs compiled."""
+    X, y = problem(900)
+    many, targets = problem(10_000)
+    brief = LBFGS(max_iter=20)
+    model = GPRegressor(optimizer=None).fit(X, y)
+    sparse = GPRegressor(approximation=FITC(200), optimizer=None, random_state=0).fit(many, targets)
+    found: dict[str, Callable[[], object]] = {
+        "exact fit, 900 × 8": lambda: GPRegressor(optimizer=brief).fit(X, y),
+        "FITC(200) fit, 10,000 × 8": lambda: GPRegressor(
+            approximation=FITC(200), optimizer=LBFGS(max_iter=5), random_state=0
+        ).fit(many, targets),
+        "EP fit of two classes, 300 × 8": lambda: GPClassifier(optimizer=LBFGS(max_iter=5)).fit(X[:300], y[:300] > 0),
+        "exact prediction, 10,000 rows": lambda: model.predict(many, return_std=True),
+        "FITC(200) prediction, 10,000 rows": lambda: sparse.predict(many, return_std=True),
+    }
+    try:
+        import GPy
+    except ImportError:
+        return found
+
+    def peer() -> None:
+        fitted = GPy.models.GPRegression(X, y[:, None], GPy.kern.RBF(8, ARD=True))
+        fitted.optimize(max_iters=20)
+
+    return found | {"GPy, exact fit, 900 × 8": peer}
+
+
+def seconds(task: Callable[[], object], rounds: int) -> float:
+    """Median wall time."""
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        task()
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def compute_for_ever() -> None:
+    """What another process does."""
+    while True:
+        sum(i * i for i in range(10_000))
+
+
+def busy(rounds: int) -> None:
+    """Print a table of times alone and in company."""
+    others = 2 * (os.cpu_count() or 1)
+    print(f"| task | alone, s | with {others} busy processes, s | ratio |\n|---|---:|---:|---:|")
+    spawn = multiprocessing.get_context("spawn")
+    for name, task in tasks().items():
+        task()  # compile
+        alone = seconds(task, rounds)
+        crowd = [spawn.Process(target=compute_for_ever, daemon=True) for _ in range(others)]
+        for process in crowd:
+            process.start()
+        time.sleep(1.0)
+        try:
+            together = seconds(task, rounds)
+        finally:
+            for process in crowd:
+                process.terminate()
+                process.join()
+        print(f"| {name} | {alone:.2f} | {together:.2f} | {together / alone:.1f} |", flush=True)
+
+
+def memory(fits: int) -> None:
+    """Print memory and pieces of the address space while tables of 10 to 2000 rows are fitted, all sizes different."""
+    rng = np.random.default_rng(0)
+    print("| fits | memory, MB | pieces of memory |\n|---:|---:|---:|")
+    for fit in range(fits):
+        X, y = problem(int(rng.integers(10, 2000)), 2)
+        GPRegressor(optimizer=LBFGS(max_iter=1)).fit(X, y).predict(X[:5], return_std=True)
+        if fit % (fits // 10) == fits // 10 - 1:
+            held = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+            pieces = Path("/proc/self/maps").read_text().count("\n")
+            print(f"| {fit + 1} | {held:.0f} | {pieces} |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="?", choices=("busy", "memory"), default="busy")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--fits", type=int, default=500)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    busy(given.rounds) if given.what == "busy" else memory(given.fits)

@@ -31,7 +31,7 @@ class Tie(Strategy):
         tied = ties(problem)
         if tied is None or not isinstance(settings.trainer, LBFGS):
             return self.inner.run(problem, settings)
-        together = Tied(problem.objective(), tied)
+        together: Any = Tied(problem.objective(), tied)  # stands in for an objective
         try:
             first = settings.trainer.train(together, together.theta0, label=f"{problem.label(settings)}, tied")
         except np.linalg.LinAlgError:

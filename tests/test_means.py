@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 from errorband.means import MEANS, Constant, Linear, Mean, Zero, as_mean
-from errorband.parameters import plain
+from errorband.parameters import Change, plain
 from errorband.precision import double_precision
 from sparse_reference import KERNEL, fixed
 from sparse_reference import NOISE as VARIANCE
@@ -34,6 +34,14 @@ CASES = {
     "linear": Case(Linear([0.7, -0.2, 0.4]), lambda A: np.column_stack([np.ones(len(A)), A])),
 }
 every_mean = pytest.mark.parametrize("name", CASES)
+
+
+@every_mean
+def test_the_same_mean_in_other_units(name, x64):
+    mean = CASES[name].mean
+    change = Change(np.array([0.5, 20.0]), np.array([3.0, -1.0]), y=7.0, y_origin=2.0 if name != "zero" else 0.0)
+    there = change.x * X + change.x_origin
+    assert_allclose(mean.in_units(change).evaluate(there), change.y * mean.evaluate(X) + change.y_origin, rtol=1e-9)
 
 
 def model(mean):

@@ -28,6 +28,13 @@ def test_every_registered_prior_is_here():
 
 
 @every_case
+def test_the_same_belief_in_other_units(prior, reference, x64):
+    values = reference.ppf([0.1, 0.5, 0.9])
+    other = prior.rescaled(7.0)
+    assert_allclose(other.log_density(7.0 * values), prior.log_density(values) - np.log(7.0), rtol=1e-12)
+
+
+@every_case
 def test_log_density(prior, reference, x64):
     values = reference.ppf([0.01, 0.2, 0.5, 0.9, 0.999])
     assert_allclose(prior.log_density(values), reference.logpdf(values), rtol=1e-10)

@@ -7,7 +7,18 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from errorband.parameters import REAL, Module, fill, hyperparameter, plain, replace_values
+from errorband.parameters import (
+    LEVEL,
+    REAL,
+    Change,
+    Module,
+    Unit,
+    fill,
+    hyperparameter,
+    plain,
+    replace_values,
+    value_of,
+)
 from errorband.precision import in_double_precision
 
 
@@ -17,7 +28,7 @@ class Mean(Module):
     Parameters
     ----------
     coefficients : array or None
-        Starting value of β; None starts at the least-squares fit.
+        Starting value of β, in the units of the data; None starts at the least-squares fit.
     marginalize : bool
         Integrate β out under a flat prior (restricted likelihood) instead of learning a value. Its uncertainty is then
         part of the error bands. For a Gaussian likelihood with exact inference only.
@@ -89,6 +100,11 @@ class Constant(Mean):
     array([5.])
     """
 
+    @property
+    def units(self) -> dict[str, Unit]:
+        """A level of the function."""
+        return {"coefficients": LEVEL}
+
     def basis(self, X):
         return jnp.ones((X.shape[0], 1))
 
@@ -111,6 +127,19 @@ class Linear(Mean):
 
     def basis(self, X):
         return jnp.concatenate([jnp.ones((X.shape[0], 1)), X], axis=1)
+
+    def in_units(self, change: Change) -> "Linear":
+        held, beta = self.coefficients, value_of(self.coefficients)
+        if beta is None or np.shape(beta) != (len(change.x) + 1,):  # none yet, integrated out, or refused later
+            return self
+        if getattr(held, "prior", None) or getattr(held, "bounds", None):
+            raise ValueError(
+                "Bounds or a prior for all coefficients of a Linear mean, which have different units, cannot be kept "
+                "with normalize=True; use normalize=False."
+            )
+        slopes = change.y * beta[1:] / change.x
+        level = change.y * beta[0] - slopes @ change.x_origin + change.y_origin
+        return replace_values(self, {("coefficients",): np.concatenate([[level], slopes])})
 
 
 MEANS: dict[str, type[Mean]] = {"zero": Zero, "constant": Constant, "linear": Linear}

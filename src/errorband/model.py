@@ -11,7 +11,7 @@ from errorband.approximations import Approximation
 from errorband.conjugate.base import sum_of_products
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
-from errorband.parameters import Module
+from errorband.parameters import Change, Module
 from errorband.structures import Structure
 
 
@@ -44,6 +44,11 @@ class Model(Module):
         """Copy in which every latent prior has these features (one for each)."""
         latents = (dataclasses.replace(l, features=f) for l, f in zip(self.latents, features, strict=True))
         return dataclasses.replace(self, latents=tuple(latents))
+
+    def in_units(self, change: Change) -> "Model":
+        """Copy that says of data in other units what this one says of the data as they are."""
+        latents = latents_in_units(self.latents, self.likelihood, change)
+        return Model(latents, self.likelihood.in_units(change), self.approximation.in_units(change))
 
     def prior(self, X: Any, layout: Any = None) -> "PriorAtData":
         """Prior of all latent functions at X. Traced."""
@@ -80,6 +85,12 @@ class Model(Module):
         """Prior mean (N, L). Traced."""
         means = jnp.stack([latent.mean.evaluate(X) for latent in self.latents], axis=1)
         return jnp.broadcast_to(means, (X.shape[0], self.likelihood.n_latents))
+
+
+def latents_in_units(latents: tuple[Latent, ...], likelihood: Likelihood, change: Change) -> tuple[Latent, ...]:
+    """Latent priors for data in other units; a function that is not in the units of the targets keeps its own."""
+    changes = [change if likelihood.latent_in_units(l) else change.of_inputs() for l in range(len(latents))]
+    return tuple(latent.in_units(own) for latent, own in zip(latents, changes, strict=True))
 
 
 class PriorAtData(eqx.Module):

@@ -19,6 +19,15 @@ class Prior:
         """Log density, elementwise."""
         raise NotImplementedError
 
+    def rescaled(self, factor: float, shift: float = 0.0) -> "Prior":
+        """Density of factor · value + shift, factor > 0: the same belief in other units."""
+        if shift != 0:
+            raise ValueError(f"{self!r} is a prior of numbers above zero, not of a level; use Normal.")
+        return self._scaled(factor)
+
+    def _scaled(self, factor: float) -> "Prior":
+        raise NotImplementedError(f"{type(self).__name__} does not say what it is in other units; use normalize=False.")
+
     def __repr__(self) -> str:
         fields = ", ".join(f"{f.name}={getattr(self, f.name):g}" for f in dataclasses.fields(self))
         return f"{type(self).__name__}({fields})"
@@ -50,6 +59,9 @@ class LogNormal(Prior):
         z = (jnp.log(value) - self.location) / self.scale
         return -0.5 * z**2 - jnp.log(value) - math.log(self.scale * math.sqrt(2 * math.pi))
 
+    def _scaled(self, factor):
+        return LogNormal(self.location + math.log(factor), self.scale)
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Gamma(Prior):
@@ -75,6 +87,9 @@ class Gamma(Prior):
     def log_density(self, value):
         constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
         return constant + (self.shape - 1) * jnp.log(value) - self.rate * value
+
+    def _scaled(self, factor):
+        return Gamma(self.shape, self.rate / factor)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -102,6 +117,9 @@ class InverseGamma(Prior):
         constant = self.shape * math.log(self.scale) - math.lgamma(self.shape)
         return constant - (self.shape + 1) * jnp.log(value) - self.scale / value
 
+    def _scaled(self, factor):
+        return InverseGamma(self.shape, self.scale * factor)
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class HalfNormal(Prior):
@@ -123,6 +141,9 @@ class HalfNormal(Prior):
 
     def log_density(self, value):
         return -0.5 * (value / self.scale) ** 2 + 0.5 * math.log(2 / math.pi) - math.log(self.scale)
+
+    def _scaled(self, factor):
+        return HalfNormal(self.scale * factor)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -150,6 +171,9 @@ class Normal(Prior):
     def log_density(self, value):
         z = (value - self.location) / self.scale
         return -0.5 * z**2 - math.log(self.scale * math.sqrt(2 * math.pi))
+
+    def rescaled(self, factor, shift=0.0):
+        return Normal(factor * self.location + shift, factor * self.scale)
 
 
 PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, Normal)}

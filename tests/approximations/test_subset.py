@@ -40,9 +40,7 @@ def test_units_of_the_evidence():
     """The density of the targets that were kept, in the units of the data."""
     X, y, _ = dense.formula_data()
     small, large = (
-        GPRegressor(KERNEL, approximation=SubsetOfData(20), optimizer=None, random_state=0)
-        .fit(X, scale * y)
-        .log_evidence_
+        GPRegressor(approximation=SubsetOfData(20), optimizer=None, random_state=0).fit(X, scale * y).log_evidence_
         for scale in (1.0, 10.0)
     )
     assert_allclose(large, small - 20 * np.log(10.0), rtol=1e-8)
@@ -123,9 +121,9 @@ def test_inducing_inputs_at_the_rows_of_an_informative_vector_machine(optimizer)
         hybrid = GPClassifier(approximation=FITC(12, init="ivm", optimize_inputs=False), **settings).fit(X, y)
         start = GPClassifier(approximation=FITC(12, init="ivm"), **settings).objective(X, y).model
     chosen = machine.scaling_.inputs(X[machine.active_rows_])
-    np.testing.assert_array_equal(hybrid.approximation_.inducing_inputs, chosen)
+    np.testing.assert_allclose(hybrid.scaling_.inputs(hybrid.approximation_.inducing_inputs), chosen)
     np.testing.assert_array_equal(start.latent.features.inducing_inputs, chosen)
-    np.testing.assert_allclose(start.latent.kernel.lengthscale, machine.kernel_.lengthscale)
+    np.testing.assert_allclose(start.latent.kernel.lengthscale, machine._model.latent.kernel.lengthscale)
     assert not hasattr(hybrid, "active_rows_")
 
 
@@ -134,8 +132,8 @@ def test_regression_from_informative_rows_and_given_ones():
     X = np.sort(rng.uniform(-3, 3, (40, 1)), axis=0)
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
     model = GPRegressor(approximation=VFE(6, init="ivm", optimize_inputs=False), optimizer=None).fit(X, y)
-    assert set(model.approximation_.inducing_inputs[:, 0]) <= set(model.scaling_.inputs(X)[:, 0])
+    assert np.abs(model.approximation_.inducing_inputs - X[:, 0]).min(axis=1).max() < 1e-12  # rows of the data
     given = GPRegressor(approximation=VFE(inducing_inputs=X[:3], init="ivm"), optimizer=None).fit(X, y)
-    np.testing.assert_array_equal(given.approximation_.inducing_inputs, X[:3])
+    np.testing.assert_allclose(given.approximation_.inducing_inputs, X[:3])
     with pytest.raises(ValueError, match="number of rows"):
         FITC("auto", init="ivm")

@@ -73,7 +73,8 @@ def test_joint_covariance_of_targets_adds_the_noise_of_each(fitted):
 def test_units_of_the_data(fitted):
     """A log noise has none: scaled targets change the mean and leave it alone."""
     plain = GPRegressor(KERNELS, likelihood=HeteroscedasticGaussian(0.1), optimizer=None).fit(X, Y)
-    scaled = GPRegressor(KERNELS, likelihood=HeteroscedasticGaussian(0.1), optimizer=None).fit(X, 100 * Y + 7)
+    wider = KERNELS | {"mean": KERNELS["mean"].set_params(variance=1.44e4)}
+    scaled = GPRegressor(wider, likelihood=HeteroscedasticGaussian(0.1e4), optimizer=None).fit(X, 100 * Y + 7)
     for name, scale, shift in (("mean", 100.0, 7.0), ("log_noise", 1.0, 0.0)):
         want = scale * plain.predict(X_NEW, latent=name) + shift
         assert_allclose(scaled.predict(X_NEW, latent=name), want, rtol=1e-6, atol=1e-7)

@@ -35,7 +35,7 @@ from errorband.kernels import (
     White,
 )
 from errorband.kernels.base import Kernel, compiled_gram
-from errorband.parameters import Parameter, check, entries, pack, plain, replace_values, unpack, vector_names
+from errorband.parameters import Change, Parameter, check, entries, pack, plain, replace_values, unpack, vector_names
 from errorband.precision import double_precision
 
 N = 6  # rows of X and of Z: always the same, so that compiled code is shared
@@ -98,6 +98,23 @@ def test_every_registered_kernel_has_an_example():
     assert set(EXAMPLES) == set(KERNELS), "add an example of the new kernel to EXAMPLES"
     for name, pairs in EXAMPLES.items():
         assert all(type(kernel) is KERNELS[name] for kernel, _ in pairs)
+
+
+@every_example
+def test_its_arguments_make_it_again(example):
+    assert repr(type(example.kernel)(**example.kernel.get_params(deep=False))) == repr(example.kernel)
+
+
+# ---------------------------------------------------------------------------------------------------- units
+@every_example
+def test_the_same_covariance_in_other_units(example):
+    k, (X, Z) = example.kernel, example.random_inputs()
+    factors = np.where(k.raw_columns(example.n_features), 1.0, [0.5, 3.0, 20.0][: example.n_features])
+    change = Change(factors, np.zeros(example.n_features), y=7.0)
+    other = k.with_columns(None, example.n_features).in_units(change)
+    assert_allclose(other(factors * X, factors * Z), 49.0 * k(X, Z), rtol=1e-9, atol=1e-9)
+    again = other.in_units(change.inverse())
+    assert_allclose(again(X, Z), k(X, Z), rtol=1e-9, atol=1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------- a covariance

@@ -38,7 +38,7 @@ from errorband.likelihoods import (
     TwinnedLabels,
     TwoExperts,
 )
-from errorband.parameters import check, entries, pack, replace_values, unpack
+from errorband.parameters import Change, check, entries, pack, replace_values, unpack
 
 
 class Example(NamedTuple):
@@ -98,6 +98,20 @@ def test_every_registered_likelihood_has_an_example():
     assert set(EXAMPLES) == set(LIKELIHOODS), "add an example of the new likelihood to EXAMPLES"
     for name, examples in EXAMPLES.items():
         assert all(type(e.likelihood) is LIKELIHOODS[name] for e in examples)
+
+
+@every_example
+def test_the_same_density_in_other_units(example):
+    if not example.likelihood.location_scale:
+        assert not any(e.unit.y for e in entries(example.likelihood)), "only additive noise has the unit of the targets"
+        return
+    scale = 7.0
+    other = example.likelihood.in_units(Change(np.ones(1), np.zeros(1), y=scale))
+    f = np.array([0.4, -0.3][: example.L])
+    there = f * [scale if example.likelihood.latent_in_units(l) else 1.0 for l in range(example.L)]
+    log_prob, other_log_prob = (_one_latent(lik.log_prob, lik) for lik in (example.likelihood, other))
+    for y in example.y:
+        assert_allclose(float(other_log_prob(scale * y, there)), float(log_prob(y, f)) - np.log(scale), rtol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------ compiled, row by row

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from errorband import LBFGS, GPRegressor, Parameter
+from errorband.estimators.hyperparameters import hyperparameters
 from errorband.kernels import Constant, Linear, Matern, Periodic, SquaredExponential
 from errorband.likelihoods import Gaussian
 from errorband.means import Linear as LinearMean
-from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.regression.build import build_regression
 
 
@@ -33,26 +33,23 @@ def test_hyperparameters_of_composite_kernels():
     rng = np.random.default_rng(0)
     X, y = rng.normal(0, [1.0, 10.0], (30, 2)), rng.normal(0, 5.0, 30)
     kernel = (
-        SquaredExponential(2.0, 1.0, active_dims=[1])
-        + Matern(1.0, 0.5, active_dims=[0]) * Periodic(0.7, 1.0, period=3.0, active_dims=[1])
-        + Linear(0.25)
+        SquaredExponential(20.0, 25.0, active_dims=[1])
+        + Matern(1.0, 9.0, active_dims=[0]) * Periodic(0.7, 1.0, period=3.0, active_dims=[1])
+        + Linear([4.0, 0.25])
         + Constant(1.0)
     )
     model = GPRegressor(kernel, mean=LinearMean([0.5, 1.0, 2.0]), optimizer=None).fit(X, y)
-    x_scale, y_scale = X.std(axis=0), y.std()
-    found = {(r.part, r.name): (r.value, r.unit) for r in hyperparameters(model, "y")}
-    assert found["SquaredExponential", "length-scale of x1"] == (pytest.approx(2 * x_scale[1]), "x1")
-    assert found["SquaredExponential", "prior standard deviation"] == (pytest.approx(y_scale), "y")
-    assert found["Matern", "length-scale of x0"] == (pytest.approx(x_scale[0]), "x0")
-    assert found["Matern", "variance"] == (0.5, "standardised units")
+    found = {(r.part, r.name): (pytest.approx(r.value), r.unit) for r in hyperparameters(model, "y")}
+    assert found["SquaredExponential", "length-scale of x1"] == (20.0, "x1")
+    assert found["SquaredExponential", "prior standard deviation"] == (5.0, "y")
+    assert found["Matern", "length-scale of x0"] == (1.0, "x0")
+    assert found["Matern", "prior standard deviation"] == (3.0, "y")  # the left factor has the unit
+    assert found["Periodic", "variance"] == (1.0, "")
     assert found["Periodic", "roughness of x1"] == (0.7, "")
-    assert found["Periodic", "period of x1"] == (pytest.approx(3 * x_scale[1]), "x1")
-    slope = (pytest.approx(0.5 * y_scale / x_scale[1]), "y per x1")
-    assert found["Linear", "prior spread of the slope of x1"] == slope
-    assert found["Linear mean", "slope of x1"] == (pytest.approx(2 * y_scale / x_scale[1]), "y per x1")
-    # The mean function is that of the table, at the origin of the data.
-    at_origin = y_scale * (0.5 - (X.mean(axis=0) / x_scale) @ [1.0, 2.0]) + y.mean()
-    assert found["Linear mean", "level"] == (pytest.approx(at_origin), "y")
+    assert found["Periodic", "period of x1"] == (3.0, "x1")
+    assert found["Linear", "prior spread of the slope of x1"] == (0.5, "y per x1")
+    assert found["Linear mean", "slope of x1"] == (2.0, "y per x1")
+    assert found["Linear mean", "level"] == (0.5, "y")
 
 
 # ------------------------------------------------------------------------------------------------------- findings
@@ -88,7 +85,7 @@ def test_findings_about_noise():
     exact = GPRegressor(SquaredExponential(1.0, 1.0), likelihood=Gaussian(1e-8), optimizer=None).fit(x, np.sin(x[:, 0]))
     assert "Almost no noise was found" in _titles(build_regression(exact, x + 0.05, np.sin(x[:, 0] + 0.05)))
     y = np.random.default_rng(0).normal(size=40)
-    noisy = GPRegressor(SquaredExponential(1.0, 1e-4), likelihood=Gaussian(0.999), optimizer=None).fit(x, y)
+    noisy = GPRegressor(SquaredExponential(1.0, 1e-4), likelihood=Gaussian(np.var(y)), optimizer=None).fit(x, y)
     content = build_regression(noisy, x + 0.05, y)
     assert "Almost everything is noise" in _titles(content)
     assert "Hyperparameters were not learned" in _titles(content)
@@ -102,14 +99,14 @@ def test_findings_about_inputs():
     X[10] = X[11]
     y = X[:, 0] + 0.1 * rng.normal(size=50)
     y[0] += 50
-    model = GPRegressor(SquaredExponential([1.0, 500.0], 1.0), likelihood=Gaussian(0.05), optimizer=None).fit(X, y)
+    model = GPRegressor(SquaredExponential([1.0, 500.0], 50.0), likelihood=Gaussian(2.5), optimizer=None).fit(X, y)
     found = {f.title: f.text for f in build_regression(model, X + 3, y, baselines=False).findings}
     assert "2 training rows" in found["Duplicate inputs"]
     assert found["Inputs without effect"].startswith("Predictions hardly change with x1")
     assert "outside the range" in found["Extrapolation"]
     assert found["Outliers"].startswith("1 training row ")
     X[10] = X[11] + 1e-9
-    near = GPRegressor(SquaredExponential(1.0, 1.0), likelihood=Gaussian(0.05), optimizer=None).fit(X, y)
+    near = GPRegressor(SquaredExponential(1.0, 50.0), likelihood=Gaussian(2.5), optimizer=None).fit(X, y)
     assert "Near-duplicate inputs" in _titles(build_regression(near, X, y, baselines=False))
 
 

@@ -12,6 +12,7 @@ from errorband.approximations.inducing import Inducing
 from errorband.conjugate import BlocksEngine
 from errorband.conjugate.blocks import Layout, block_basis, left_out
 from errorband.features.placement import SAMPLE, SAMPLE_EACH, cluster_centres
+from errorband.parameters import PLACE
 from errorband.parameters.checks import check_whole
 from errorband.rows import padded_size
 from errorband.structures import LowRankBlocks
@@ -34,8 +35,9 @@ class PITC(Inducing):
     block_size : int
         Rows of a block, on average. The cost is that of an exact model of so many rows for each block.
     centres : array (B, D) or None
-        Centres of the blocks, in the units the model sees; None finds them by k-means, and splits clusters of more than
-        twice ``block_size`` rows. The rows around centres that are given stay together, however many.
+        Centres of the blocks, in the units of the data; None finds them by k-means, and splits clusters of more than
+        twice ``block_size`` rows. A row belongs to the nearest centre (of standardised inputs, with ``normalize``); the
+        rows around centres that are given stay together, however many.
 
     Examples
     --------
@@ -45,7 +47,10 @@ class PITC(Inducing):
 
     block_size: int = eqx.field(default=200, static=True, kw_only=True)
     centres: Any = eqx.field(
-        default=None, kw_only=True, converter=lambda c: None if c is None else np.asarray(c, float)
+        default=None,
+        kw_only=True,
+        converter=lambda c: None if c is None else np.asarray(c, float),
+        metadata={"unit": PLACE},
     )
 
     local: ClassVar[bool] = False

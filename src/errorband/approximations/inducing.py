@@ -29,7 +29,7 @@ from errorband.approximations.base import Approximation, with_features
 from errorband.conjugate import LowRankEngine
 from errorband.conjugate.low_rank import left_out, whitened_in_pieces
 from errorband.features import Features, Points, TimeFrequency, WindowedFourier
-from errorband.parameters import as_flags, as_value, value_of
+from errorband.parameters import PLACE, as_flags, as_value, value_of
 from errorband.parameters.checks import check_whole
 from errorband.structures import LowRank
 
@@ -128,7 +128,7 @@ class Inducing(LowRankApproximation):
     n_inducing: int | str = eqx.field(default=200, static=True)
     _: KW_ONLY
     features: Features | None = None
-    inducing_inputs: Any = eqx.field(default=None, converter=as_value)
+    inducing_inputs: Any = eqx.field(default=None, converter=as_value, metadata={"unit": PLACE})
     optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
     init: str = eqx.field(default="kmeans", static=True)
     budget: float = eqx.field(default=60.0, static=True)
@@ -264,8 +264,8 @@ class FITC(Inducing):
         What the function is seen through, from :mod:`errorband.features`; None: inducing points, to which the next
         three belong.
     inducing_inputs : array (M, D), Parameter or None
-        Where they start, in the units the model sees (see ``normalize``); None chooses ``n_inducing`` places by
-        ``init``. Rows may repeat and may lie outside the data.
+        Where they start, in the units of the data; None chooses ``n_inducing`` places by ``init``. Rows may repeat and
+        may lie outside the data.
     optimize_inputs : bool or array of bool
         Learn the inducing inputs with the other hyperparameters, or leave them where they start. Some of them: True
         for each column (D,), each point (M, 1) or each number (M, D) that is to be learned. Columns that a kernel reads

@@ -9,7 +9,6 @@ from errorband.effects.dependence import ClassDependence, PartialDependence, cla
 from errorband.effects.known import (
     additive,
     feature_position,
-    input_names,
     inputs,
     main_latent,
     plain_inputs,
@@ -18,6 +17,7 @@ from errorband.effects.known import (
     search_log_evidence,
 )
 from errorband.effects.total import relevance
+from errorband.estimators.hyperparameters import input_names
 
 __all__ = [
     "ClassDependence",

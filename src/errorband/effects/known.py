@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from errorband.estimators.hyperparameters import input_names
 from errorband.inputs import Input
 
 
@@ -39,12 +40,6 @@ def inputs(model: Any, X: Any = None) -> np.ndarray:
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
         raise ValueError(f"X must have {model.n_features_in_} columns, as in fit; got shape {X.shape}.")
     return X
-
-
-def input_names(model: Any) -> list[str]:
-    """Column names seen in ``fit``, or x0, x1, … if there were none."""
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def feature_position(feature: int | str, names: list[str]) -> int:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,6 +15,8 @@ from errorband.data import TrainingData
 from errorband.estimators import online
 from errorband.estimators.candidates import fit_best, is_auto
 from errorband.estimators.defaults import default_kernel
+from errorband.estimators.arguments import WithArguments
+from errorband.estimators.hyperparameters import Hyperparameters, hyperparameters
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_seed, check_spread
@@ -54,7 +55,7 @@ class Savable:
         save(self, path)
 
 
-class GaussianProcess(Savable, BaseEstimator):
+class GaussianProcess(Savable, WithArguments):
     """Base of the estimators: builds the model, searches its hyperparameters, conditions it on the data."""
 
     kernel: Any
@@ -178,11 +179,16 @@ class GaussianProcess(Savable, BaseEstimator):
 
     def _keep_model(self, model: Model) -> None:
         self._model = model
-        self.likelihood_: Any = model.likelihood
+        shown = self._in_data_units()
+        self.likelihood_: Any = shown.likelihood
         latents = self.latents_
-        self.kernel_ = model.latent.kernel if model.shared else {name: l.kernel for name, l in latents.items()}
-        self.mean_ = model.latent.mean if model.shared else {name: l.mean for name, l in latents.items()}
-        self.approximation_ = model.approximation.fitted(model.latents)
+        self.kernel_ = shown.latent.kernel if shown.shared else {name: l.kernel for name, l in latents.items()}
+        self.mean_ = shown.latent.mean if shown.shared else {name: l.mean for name, l in latents.items()}
+        self.approximation_ = shown.approximation.fitted(shown.latents)
+
+    def _in_data_units(self) -> Model:
+        """The model as people see it: its values, given to another estimator, make the same model again."""
+        return self._model.in_units(self.scaling_.change().inverse())
 
     def _forget(self) -> None:
         """Delete what an earlier fit found and the next may not."""
@@ -269,7 +275,7 @@ class GaussianProcess(Savable, BaseEstimator):
         check_spread(X, "X")
         if not self.normalize:
             return Scaling.identity(X.shape[1])
-        return Scaling.standardise(X, y, spec.raw_columns(X.shape[1]), weights)
+        return Scaling.standardise(X, y, spec.raw_columns(X.shape[1]), weights, spec.columns_alike(X.shape[1]))
 
     # ------------------------------------------------------------------ reading the constructor's arguments
     def _spec(self, n_features: int) -> Spec:
@@ -362,6 +368,36 @@ class GaussianProcess(Savable, BaseEstimator):
         return dataclasses.replace(found, log_evidence=found.log_evidence - shift)
 
     # ------------------------------------------------------------------ showing
+    def hyperparameters(self, target: str = "target") -> Hyperparameters:
+        """Return the fitted values in the units of the data, with names and units; printed, they are a table.
+
+        Parameters
+        ----------
+        target : str
+            What the targets are called.
+
+        Returns
+        -------
+        rows : tuple of Hyperparameter
+            With ``part``, ``name``, ``kind``, ``value``, ``unit`` and ``column``. Variances in the unit of the targets
+            are shown as standard deviations. Matrices are left out.
+
+        Examples
+        --------
+        >>> from errorband import GPRegressor
+        >>> from errorband.kernels import Periodic
+        >>> from errorband.likelihoods import Gaussian
+        >>> model = GPRegressor(Periodic(1.0, 400.0, period=1.0), likelihood=Gaussian(4.0), optimizer=None)
+        >>> model.fit([[1958.0], [1958.5], [1959.25]], [310.0, 330.0, 320.0]).hyperparameters()
+        hyperparameter            value  unit    of
+        roughness of x0               1          Periodic
+        prior standard deviation     20  target  Periodic
+        period of x0                  1  x0      Periodic
+        noise standard deviation      2  target  Gaussian
+        """
+        check_is_fitted(self)
+        return hyperparameters(self, target)
+
     @property
     def _repr_html_(self) -> Any:
         """What a notebook shows: scikit-learn's diagram before ``fit``, a card with what was found after."""
@@ -388,7 +424,7 @@ class GaussianProcess(Savable, BaseEstimator):
     def latents_(self) -> dict[str, Latent]:
         """Fitted prior (kernel, mean, features) of each latent function by name; one entry if all share it."""
         check_is_fitted(self)
-        likelihood, latents = self.likelihood_, self._model.latents
+        likelihood, latents = self.likelihood_, self._in_data_units().latents
         names = likelihood.latent_names if len(latents) > 1 else likelihood.latent_kinds[:1]
         return dict(zip(names, latents, strict=True))
 

@@ -77,7 +77,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     n_restarts : int
         Additional random starts of the search.
     normalize : bool
-        Standardise the inputs first. The hyperparameters are then those of standardised inputs.
+        Standardise the inputs first, so that starting values suit any data. All that you give and get stays in the
+        units of the data.
     random_state : int, RandomState or None
         Seed of all that is drawn: restarts, where inducing inputs start, rows held out to choose the number of inducing
         inputs, the rows of ``SubsetOfData`` and those ``IVM`` begins with.
@@ -94,8 +95,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Log marginal likelihood of the labels, approximated by the inference rule. With one model per class the sum over
         the models, which is not comparable with that of the joint model.
     kernel_, likelihood_, mean_, approximation_, inference_
-        The fitted parts, with plain values. With one model per class these are lists, but for ``inference_``, and so
-        are the attributes below that speak of rows and inducing inputs.
+        The fitted parts, with plain values in the units of the data. With one model per class these are lists, but for
+        ``inference_``, and so are the attributes below that speak of rows and inducing inputs.
     approximation_reason_ : str
         Why this approximation.
     active_rows_ : array
@@ -334,7 +335,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             check_magnitude(X, "X")
         likelihood: Any = spec.likelihood
         labels = likelihood.class_values[codes]
-        return spec, TrainingData(training_inputs(X, scaling), labels, weights=weights), scaling
+        data = TrainingData(training_inputs(X, scaling), labels, weights=weights)
+        return spec.in_units(scaling.change()), data, scaling
 
     def _one_for_each_class(self) -> bool:
         if self.multi_class not in ("auto", "joint", ONE_VS_REST):
@@ -503,14 +505,14 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Class probabilities averaged over the posterior."""
         if hasattr(self, "estimators_"):
             return one_vs_rest.together([m._probabilities(scaled) for m in self.estimators_])
-        predictive: Any = self.posterior_.predictive(self.likelihood_, scaled)
+        predictive: Any = self.posterior_.predictive(self._model.likelihood, scaled)
         return predictive.probabilities
 
     def _plug_in_probabilities(self, scaled: np.ndarray) -> np.ndarray:
         """Class probabilities at the posterior mean."""
         if hasattr(self, "estimators_"):
             return one_vs_rest.together([m._plug_in_probabilities(scaled) for m in self.estimators_])
-        return self.likelihood_.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
+        return self._model.likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> ClassLeaveOneOut:

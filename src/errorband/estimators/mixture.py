@@ -168,7 +168,7 @@ def mixed(members: list[Any]) -> Any:
     if any(len(m.members_) > 1 for m in members):
         raise ValueError("Mixture takes models with one posterior: use multi_class='joint'.")
     model = copy.copy(max(members, key=lambda m: m.log_evidence_))
-    posteriors, likelihoods = tuple(m.posterior_ for m in members), tuple(m.likelihood_ for m in members)
+    posteriors, likelihoods = tuple(m.posterior_ for m in members), tuple(m._model.likelihood for m in members)
     weights = np.full(len(members), 1.0 / len(members))
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members

@@ -86,8 +86,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         and ``NegativeBinomial``: its logarithm is added to the latent function, the log rate, and kernels do not look
         at it.
     normalize : bool
-        Standardise inputs and targets first. The hyperparameters are then those of standardised data; predictions,
-        ``noise_variance`` given to ``fit`` and ``log_evidence_`` are in the units of the data.
+        Standardise inputs and targets first, so that starting values suit any data and the prior mean zero is the mean
+        of the targets. All that you give and get stays in the units of the data.
     random_state : int, RandomState or None
         Seed of all that is drawn: restarts, where inducing inputs and blocks start, rows held out to choose the number
         of inducing inputs, the rows of ``SubsetOfData`` and those ``IVM`` begins with.
@@ -97,7 +97,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     Attributes
     ----------
     kernel_, likelihood_, mean_, approximation_, inference_
-        The fitted parts, with plain values.
+        The fitted parts, with plain values in the units of the data; given to another estimator they make the same
+        model.
     latent_names_ : tuple of str
         Names of the latent functions; ``kernel_`` and ``mean_`` are dictionaries by name if there are several priors.
     approximation_reason_ : str or None
@@ -320,7 +321,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 raise ValueError("noise_variance is in the units of the targets, which a target_transform changes.")
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
         inputs = training_inputs(X, scaling)
-        return spec, TrainingData(inputs, scaling.targets(y), noise, weights, scaling.offset(inputs)), scaling
+        data = TrainingData(inputs, scaling.targets(y), noise, weights, scaling.offset(inputs))
+        return spec.in_units(scaling.change()), data, scaling
 
     def _new_scaling(self, spec: Spec, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Scaling:
         """How these data become what the model sees."""
@@ -434,7 +436,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
             )
         mean, cov = self._joint(scaled, 0)  # the latent function that is in the units of the targets
-        noisy = self.posterior_.predictive(self.likelihood_, scaled).variance
+        noisy = self.posterior_.predictive(self._model.likelihood, scaled).variance
         cov = cov + np.diag(noisy - np.diagonal(cov))
         return scale * mean + shift, scale**2 * cov
 
@@ -533,7 +535,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """In the units of the data."""
         if not latent:
             offset = self.scaling_.offset(scaled)
-            return self._in_units(self.posterior_.predictive(self.likelihood_, scaled, offset=offset))
+            return self._in_units(self.posterior_.predictive(self._model.likelihood, scaled, offset=offset))
         l = self._latent_index(latent)
         mean, cov = self.posterior_.marginals(scaled)
         assert cov is not None  # asked for by default
@@ -641,7 +643,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
         if not latent:
             offset = self.scaling_.offset(scaled)
-            draws = self.likelihood_.conditional_sample(draws if offset is None else draws + offset, rng)
+            draws = self._model.likelihood.conditional_sample(draws if offset is None else draws + offset, rng)
         scale, shift = self._units(latent)
         transform = self._transform(latent)
         return scale * draws + shift if transform is None else transform.inverse(scale * draws + shift)
@@ -665,7 +667,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._check_outliers()
         data, rule = self._prepared_rows(), self.inference_
         mean, cov = rule.cavities(self._model, data, self._state)  # pyright: ignore[reportAttributeAccessIssue]
-        return self.likelihood_.outlier_probability(data.y, *self._of_latents(mean, cov))
+        return self._model.likelihood.outlier_probability(data.y, *self._of_latents(mean, cov))
 
     def predict_outlier_probability(self, X: Any, y: Any = None) -> np.ndarray:
         """Probability that a target at each input is an outlier: before it is seen, or given its value.
@@ -694,8 +696,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         mean, cov = self.posterior_.marginals(self._inputs(X))
         arguments = self._of_latents(mean, cov)
         if y is None:
-            return self.likelihood_.outlier_rate(*arguments)
-        return self.likelihood_.outlier_probability(self.scaling_.targets(np.asarray(y, float)), *arguments)
+            return self._model.likelihood.outlier_rate(*arguments)
+        return self._model.likelihood.outlier_probability(self.scaling_.targets(np.asarray(y, float)), *arguments)
 
     def _check_outliers(self) -> None:
         check_is_fitted(self)

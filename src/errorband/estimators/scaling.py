@@ -2,11 +2,12 @@
 
 import dataclasses
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from errorband.parameters import Change
 from errorband.rows import slices
 from errorband.transforms import Transform
 
@@ -48,15 +49,30 @@ class Scaling:
 
     @classmethod
     def standardise(
-        cls, X: np.ndarray, y: np.ndarray | None, raw: np.ndarray, weights: np.ndarray | None = None
+        cls,
+        X: np.ndarray,
+        y: np.ndarray | None,
+        raw: np.ndarray,
+        weights: np.ndarray | None = None,
+        alike: Sequence[np.ndarray] = (),
     ) -> "Scaling":
-        """From the training data; columns that are ``raw`` (D,) stay as they are, and targets if not given."""
+        """From the training data.
+
+        Columns that are ``raw`` (D,) stay as they are, and targets if not given. Columns of a group in ``alike`` are
+        divided by one number, the root of their mean variance.
+        """
         shift, scale = _moments(X, weights)
         shift, scale = np.where(raw, 0.0, shift), np.where(raw, 1.0, scale)
+        for group in _merged(alike):
+            scale[group] = 1.0 if np.any(raw[group]) else np.sqrt(np.mean(scale[group] ** 2))
         if y is None:
             return cls(shift, scale, 0.0, 1.0)
         y_shift, y_scale = _moments(y[:, None], weights)
         return cls(shift, scale, float(y_shift[0]), float(y_scale[0]))
+
+    def change(self) -> Change:
+        """From the units of the data to those the model sees."""
+        return Change(self.x_scale, self.x_shift, self.y_scale, self.y_shift).inverse()
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Inputs as the model sees them."""
@@ -143,6 +159,16 @@ def chunks(X: Any) -> Iterator[np.ndarray]:
 def spread_rows(X: Any) -> slice:
     """Rows to choose starting values from: all, or some thousands at equal distances if X is in a file."""
     return slice(None, None, max(1, len(X) // SPREAD) if isinstance(X, ScaledRows) else 1)
+
+
+def _merged(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Groups of columns, those that have a column in common put together."""
+    found: list[set[int]] = []
+    for group in groups:
+        new = set(group.tolist())
+        new = new.union(*(f for f in found if f & new))
+        found = [f for f in found if not f & new] + [new]
+    return [np.array(sorted(f)) for f in found]
 
 
 def _moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

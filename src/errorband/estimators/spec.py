@@ -16,8 +16,9 @@ from errorband.kernels import KERNELS, Kernel, SquaredExponential
 from errorband.latents import Latent
 from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Gaussian, Likelihood
 from errorband.means import Mean, Zero, as_mean
-from errorband.model import Model
+from errorband.model import Model, latents_in_units
 from errorband.names import Names
+from errorband.parameters import Change
 from errorband.transforms import TRANSFORMS, Transform
 
 # approximation="auto" keeps the whole covariance up to this many rows: two arrays of 200 MB and a few seconds for each
@@ -56,10 +57,13 @@ class Spec:
     likelihood : Likelihood
     latents : tuple of Latent
         Kernels (columns by position) and means; one if all latent functions share it, else one for each.
+    change : Change or None
+        From the units of the data, in which all was given, to those the model sees, in which it is here.
     """
 
     likelihood: Likelihood
     latents: tuple[Latent, ...]
+    change: Change | None = None
 
     @classmethod
     def of(cls, likelihood: Likelihood, kernel: Any, mean: Any, names: Sequence[str] | None, n_features: int) -> "Spec":
@@ -91,6 +95,17 @@ class Spec:
         bare = Model(self.latents, self.likelihood, model.approximation)
         return frozenset(e.path for e in parameters.entries(bare) if e.value is None)
 
+    def columns_alike(self, n_features: int) -> list[np.ndarray]:
+        """Groups of columns to be standardised by one number (:meth:`~errorband.kernels.Kernel.columns_alike`)."""
+        return [group for latent in self.latents for group in latent.kernel.columns_alike(n_features)]
+
+    def in_units(self, change: Change) -> "Spec":
+        """What was said of the data, said of the data as the model sees them."""
+        for part in (self.likelihood, *self.latents):
+            parameters.check(part)  # here, so that messages have the numbers that were given
+        latents = latents_in_units(self.latents, self.likelihood, change)
+        return Spec(self.likelihood.in_units(change), latents, change)
+
     def model(self, data: TrainingData, approximation: Approximation, random_state: Any) -> Model:
         """The model with every hyperparameter at its starting value."""
         likelihood = self.likelihood
@@ -109,6 +124,7 @@ class Spec:
             for l, latent in enumerate(self.latents)
         )
         classes = data.y if likelihood.classes else None
+        approximation = approximation if self.change is None else approximation.in_units(self.change)
         approximation, latents = approximation.initialised(latents, data.X, classes, random_state)
         model = Model(latents, likelihood.initialised(data.y), approximation)
         parameters.check(model)

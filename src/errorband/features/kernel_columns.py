@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.features.base import Features
-from errorband.parameters import POSITIVE, Real, hyperparameter, value_of
+from errorband.parameters import PLACE, POSITIVE, VARIANCE, Real, Unit, hyperparameter, value_of
 
 # A precision beyond which a basis function has no part in the model (its column is 1e-8 of what it was).
 DEAD = 1e16
@@ -28,7 +28,7 @@ class KernelColumns(Features):
     Parameters
     ----------
     centres : array (M, D) or None
-        In the units the model sees; None takes the training inputs.
+        In the units of the data; None takes the training inputs.
     precision : array (M,), Parameter or None
         α; None starts all at 1.
     variance : float, Parameter or None
@@ -48,9 +48,16 @@ class KernelColumns(Features):
 
     weight_space: ClassVar[bool] = True
 
-    centres: Any = eqx.field(default=None, converter=lambda c: None if c is None else np.asarray(c, float))
+    centres: Any = eqx.field(
+        default=None, converter=lambda c: None if c is None else np.asarray(c, float), metadata={"unit": PLACE}
+    )
     precision: Any = hyperparameter(POSITIVE, ndim=1)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """The square of a column is that of a variance; of whitened columns only their ratios matter, s(x)."""
+        return {"precision": Unit(y=2 if self.variance is None else 4)}
 
     @property
     def constraints(self) -> dict[str, Real | None]:

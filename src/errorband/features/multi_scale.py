@@ -8,7 +8,7 @@ import numpy as np
 from errorband.features.placement import place
 from errorband.features.points import UNIT
 from errorband.features.windows import Windowed, Windows
-from errorband.parameters import POSITIVE, Real, hyperparameter, replace_values, value_of
+from errorband.parameters import PLACE, POSITIVE, Real, hyperparameter, replace_values, value_of
 
 FIRST_WIDTH = 0.3  # of the windows, in length-scales, where the search starts
 
@@ -28,7 +28,7 @@ class MultiScale(Windowed):
     Parameters
     ----------
     centres : array (M, D), Parameter or None
-        μ, in the units the model sees; None places them by k-means.
+        μ, in the units of the data; None places them by k-means.
     widths : array (M, D), Parameter or None
         w; None starts at 0.3.
 
@@ -45,7 +45,7 @@ class MultiScale(Windowed):
     True
     """
 
-    centres: Any = hyperparameter(Real(unit=UNIT), ndim=2)
+    centres: Any = hyperparameter(Real(unit=UNIT), ndim=2, unit=PLACE)
     widths: Any = hyperparameter(POSITIVE, ndim=2)
 
     @property

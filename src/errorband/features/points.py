@@ -9,7 +9,7 @@ import numpy as np
 from errorband.features.base import Features
 from errorband.features.placement import PLACEMENTS, add_places, move_dead, place
 from errorband.features.windows import points
-from errorband.parameters import Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
+from errorband.parameters import PLACE, Parameter, Real, as_flags, broadcasts, hyperparameter, replace_values, value_of
 
 # One inducing input influences a small part of the data, a length-scale all of it, so the evidence is much flatter in
 # the former. In units of 4 (of standardised data) the search takes steps of the right size in both.
@@ -25,8 +25,8 @@ class Points(Features):
     Parameters
     ----------
     inducing_inputs : array (M, D), Parameter or None
-        Where they start, in the units the model sees (see ``normalize``); None chooses places by ``init``. Rows may
-        repeat and may lie outside the data.
+        Where they start, in the units of the data; None chooses places by ``init``. Rows may repeat and may lie outside
+        the data.
     optimize_inputs : bool or array of bool
         Learn the inducing inputs with the other hyperparameters, or leave them where they start. Some of them: True
         for each column (D,), each point (M, 1) or each entry (M, D) that is to be learned. Columns that a kernel reads
@@ -44,7 +44,7 @@ class Points(Features):
     FITC(n_inducing=100, features=Points(init='random'))
     """
 
-    inducing_inputs: Any = hyperparameter(Real(unit=UNIT), ndim=2)
+    inducing_inputs: Any = hyperparameter(Real(unit=UNIT), ndim=2, unit=PLACE)
     _: KW_ONLY
     optimize_inputs: Any = eqx.field(default=True, static=True, converter=as_flags)
     init: str = eqx.field(default="kmeans", static=True)

@@ -11,7 +11,17 @@ from errorband.features.layer import seeded
 from errorband.features.placement import cluster_centres
 from errorband.features.points import UNIT
 from errorband.features.windows import Windowed, Windows
-from errorband.parameters import POSITIVE, REAL, Parameter, Real, check_whole, hyperparameter, replace_values, value_of
+from errorband.parameters import (
+    PLACE,
+    POSITIVE,
+    REAL,
+    Parameter,
+    Real,
+    check_whole,
+    hyperparameter,
+    replace_values,
+    value_of,
+)
 
 
 class _Waves(Windowed):
@@ -20,7 +30,7 @@ class _Waves(Windowed):
     frequencies: Any = hyperparameter(REAL, ndim=2)
     phases: Any = hyperparameter(REAL, ndim=1)
     widths: Any = hyperparameter(POSITIVE, ndim=2)
-    centres: Any = hyperparameter(Real(unit=UNIT), ndim=2)
+    centres: Any = hyperparameter(Real(unit=UNIT), ndim=2, unit=PLACE)
 
     @property
     def _pairs(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from errorband.parameters import Module, check, entries, fill, plain
+from errorband.parameters import Change, Module, Parameter, check, entries, fill, plain, unit_of, value_of, with_fields
 from errorband.precision import double_precision
 
 
@@ -94,13 +94,17 @@ class Kernel(Module):
         """Names and number of the inputs of the child kernels, given those of the active inputs."""
         return names, n_features
 
+    def carries_unit(self, child: str) -> bool:
+        """Whether the variance of this child kernel, by field name, has the unit of the targets."""
+        return True
+
     def initialised(self, X: np.ndarray, y_variance: float) -> "Kernel":
         """Copy in which hyperparameters that are None have their values from :meth:`defaults`."""
         kernel = self
         if any(len(e.path) == 1 and e.value is None for e in entries(self)):
             kernel = fill(self, self.defaults(np.asarray(self.select(X)), y_variance))
         for name, child in kernel.children().items():
-            kernel = _with_field(kernel, name, child.initialised(np.asarray(kernel.child_inputs(X)), y_variance))
+            kernel = with_fields(kernel, **{name: child.initialised(np.asarray(kernel.child_inputs(X)), y_variance)})
         return kernel
 
     def with_columns(self, names: Sequence[str] | None, n_features: int) -> "Kernel":
@@ -108,11 +112,11 @@ class Kernel(Module):
         kernel = self
         if self.active_dims is not None:
             dims = tuple(_position(d, names, n_features) for d in self.active_dims)
-            kernel = _with_field(kernel, "active_dims", dims)
+            kernel = with_fields(kernel, active_dims=dims)
             names, n_features = (None if names is None else [names[d] for d in dims]), len(dims)
         names, n_features = self.child_columns(names, n_features)
         for name, child in kernel.children().items():
-            kernel = _with_field(kernel, name, child.with_columns(names, n_features))
+            kernel = with_fields(kernel, **{name: child.with_columns(names, n_features)})
         return kernel
 
     def without_column(self, column: int, n_features: int) -> "Kernel":
@@ -135,6 +139,30 @@ class Kernel(Module):
         for child in self.children().values():
             mask[columns] |= child.raw_columns(len(columns))
         return mask
+
+    def columns_alike(self, n_features: int) -> list[np.ndarray]:
+        """Groups of columns that must be standardised by one number, for something said of them has a common unit.
+
+        That is a number given for all of them, such as one length-scale; or bounds or a prior.
+        """
+        columns = np.arange(n_features) if self.active_dims is None else np.asarray(self.active_dims, int)
+        of_children = [g for child in self.children().values() for g in child.columns_alike(len(columns))]
+        return ([columns] if self._says_of_all_inputs() else []) + [columns[g] for g in of_children]
+
+    def _says_of_all_inputs(self) -> bool:
+        """Whether a hyperparameter in the unit of the inputs was given one number, bounds or a prior for them all."""
+        fields = [f for f in dataclasses.fields(self) if getattr(unit_of(self, f), "x", 0)]
+        held = [h for f in fields if (h := getattr(self, f.name)) is not None]
+        limited = any(isinstance(h, Parameter) and (h.prior or h.bounds) for h in held)
+        return limited or any(value_of(h) is not None and np.size(value_of(h)) == 1 for h in held)
+
+    def in_units(self, change: Change) -> "Kernel":
+        """Copy that says of data in other units what this one says of the data as they are."""
+        return super().in_units(self.own_change(change))
+
+    def own_change(self, change: Change) -> Change:
+        """The change of the active inputs."""
+        return change if self.active_dims is None else change.of_columns(self.active_dims)
 
     def check(self, X: np.ndarray) -> None:
         """Check inputs with all columns against the domain of this kernel and its children."""
@@ -258,8 +286,14 @@ class Product(Kernel):
 
     def initialised(self, X, y_variance):  # the left factor has the variance
         X = np.asarray(self.select(X))
-        kernel = _with_field(self, "left", self.left.initialised(X, y_variance))
-        return _with_field(kernel, "right", self.right.initialised(X, 1.0))
+        return with_fields(self, left=self.left.initialised(X, y_variance), right=self.right.initialised(X, 1.0))
+
+    def carries_unit(self, child):  # and the unit
+        return child == "left"
+
+    def in_units(self, change):
+        change = self.own_change(change)
+        return with_fields(self, left=self.left.in_units(change), right=self.right.in_units(change.of_inputs()))
 
     def __repr__(self) -> str:
         infix = " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.left, self.right))
@@ -385,15 +419,6 @@ def _position(dim: int | str, names: Sequence[str] | None, n_features: int) -> i
     if not -n_features <= dim < n_features:
         raise ValueError(f"active_dims asks for input {dim}, but X has {n_features} columns.")
     return dim % n_features
-
-
-def _with_field(module: Any, name: str, value: Any) -> Any:
-    """Copy of a frozen module with one field replaced."""
-    copy = object.__new__(type(module))
-    for field in dataclasses.fields(module):
-        if hasattr(module, field.name):
-            object.__setattr__(copy, field.name, value if field.name == name else getattr(module, field.name))
-    return copy
 
 
 __all__ = ["Kernel", "Product", "Scaled", "Sum", "by_rows", "half_range", "squared_distance"]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.kernels.base import Kernel
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, hyperparameter
 
 
 class Diffusion(Kernel):
@@ -41,7 +41,7 @@ class Diffusion(Kernel):
 
     adjacency: np.ndarray
     time: Any = hyperparameter(POSITIVE, ndim=0)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     eigenvalues: np.ndarray = eqx.field(repr=False, kw_only=True)
     eigenvectors: np.ndarray = eqx.field(repr=False, kw_only=True)
 

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.kernels.base import Kernel, half_range
-from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
+from errorband.kernels.projection import of_one_unit
+from errorband.parameters import LENGTH, POSITIVE, VARIANCE, GreaterThan, Unit, hyperparameter
 from errorband.parameters.checks import check_whole
 
 
@@ -28,7 +29,7 @@ class Constant(Kernel):
            [0.5, 0.5]])
     """
 
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
 
     def evaluate(self, X, Z):
         return jnp.broadcast_to(self.variance, (X.shape[0], Z.shape[0]))
@@ -58,7 +59,7 @@ class Linear(Kernel):
     array([[22.]])
     """
 
-    variance: Any = hyperparameter(POSITIVE, ndim=1)
+    variance: Any = hyperparameter(POSITIVE, ndim=1, unit=Unit(x=-2, y=2), label="prior spread of the slope")
 
     def evaluate(self, X, Z):
         return (X * self.variance) @ Z.T
@@ -92,12 +93,20 @@ class Polynomial(Kernel):
     array([[42.25]])
     """
 
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     offset: Any = hyperparameter(GreaterThan(0.0, strict=False), ndim=0)
     degree: int = eqx.field(default=2, static=True, kw_only=True)
 
     def __check_init__(self):
         check_whole("Polynomial", "degree", self.degree)
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """The variance is that of the coefficient of the highest power."""
+        return {"variance": Unit(x=-2 * self.degree, y=2), "offset": Unit(x=2)}
+
+    def in_units(self, change):
+        return of_one_unit(self, change)
 
     def evaluate(self, X, Z):
         return self.variance * (X @ Z.T / X.shape[1] + self.offset) ** self.degree
@@ -133,9 +142,9 @@ class ArcSine(Kernel):
     array([[0.4646]])
     """
 
-    lengthscale: Any = hyperparameter(POSITIVE, ndim=1)
+    lengthscale: Any = hyperparameter(POSITIVE, ndim=1, unit=LENGTH)
     bias_lengthscale: Any = hyperparameter(POSITIVE, ndim=0)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
 
     def evaluate(self, X, Z):
         norm = jnp.sqrt(1 + 2 * self._size(X))[:, None] * jnp.sqrt(1 + 2 * self._size(Z))[None, :]

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import beta
 
 from errorband.kernels.base import Kernel, squared_distance
+from errorband.kernels.projection import of_one_unit
 from errorband.kernels.stationary import safe_sqrt
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import LENGTH, POSITIVE, VARIANCE, hyperparameter
 
 
 class HalfSpace(Kernel):
@@ -41,8 +42,8 @@ class HalfSpace(Kernel):
     array([[1. , 0. , 0.5]])
     """
 
-    radius: Any = hyperparameter(POSITIVE, ndim=0)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    radius: Any = hyperparameter(POSITIVE, ndim=0, unit=LENGTH)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
 
     def evaluate(self, X, Z):
         d = X.shape[1]
@@ -68,6 +69,9 @@ class HalfSpace(Kernel):
         norm = jnp.sum(X * X, axis=1, keepdims=True)
         beyond = norm > 1
         return jnp.where(beyond, X / jnp.sqrt(jnp.where(beyond, norm, 1.0)), X)
+
+    def in_units(self, change):
+        return of_one_unit(self, change)
 
     def defaults(self, X, y_variance):
         largest = np.sqrt(np.max(np.sum(X**2, axis=1), initial=0.0))

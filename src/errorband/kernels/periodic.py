@@ -8,7 +8,7 @@ from scipy.special import ive
 
 from errorband.kernels.base import half_range, squared_distance
 from errorband.kernels.stationary import Radial
-from errorband.parameters import POSITIVE, hyperparameter, plain
+from errorband.parameters import LENGTH, POSITIVE, hyperparameter, plain
 
 
 class Periodic(Radial):
@@ -36,7 +36,8 @@ class Periodic(Radial):
     array([[0.1353, 1.    ]])
     """
 
-    period: Any = hyperparameter(POSITIVE, ndim=1)
+    lengthscale: Any = hyperparameter(POSITIVE, ndim=1, label="roughness")
+    period: Any = hyperparameter(POSITIVE, ndim=1, unit=LENGTH)
     spectrum_scales: ClassVar[tuple[str, ...]] = ("period", "variance")  # harmonics; the length-scale weighs them
 
     def profile(self, r2):

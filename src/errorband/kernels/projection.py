@@ -6,7 +6,18 @@ import equinox as eqx
 import numpy as np
 
 from errorband.kernels.base import Kernel
-from errorband.parameters import REAL, hyperparameter, value_of
+from errorband.parameters import (
+    REAL,
+    Change,
+    Parameter,
+    Unit,
+    entries,
+    hyperparameter,
+    in_units,
+    replace_values,
+    value_of,
+    with_fields,
+)
 
 
 class Projection(Kernel):
@@ -36,7 +47,7 @@ class Projection(Kernel):
 
     kernel: Kernel
     rank: int = eqx.field(static=True)
-    matrix: Any = hyperparameter(REAL)
+    matrix: Any = hyperparameter(REAL, unit=Unit(x=-1))
 
     def __check_init__(self):
         value = self._given()
@@ -70,6 +81,21 @@ class Projection(Kernel):
     def raw_columns(self, n_features):
         return np.zeros(n_features, bool)
 
+    def columns_alike(self, n_features):
+        columns = np.arange(n_features) if self.active_dims is None else np.asarray(self.active_dims, int)
+        return [columns] if self._says_of_all_inputs() else []  # the child sees projections, which have no unit
+
+    def in_units(self, change):
+        change = self.own_change(change)
+        inner = Change(np.ones(self.rank), np.zeros(self.rank), change.y, change.y_origin)
+        kernel = with_fields(self, kernel=self.kernel.in_units(inner))
+        if change.x_alike:
+            return with_fields(kernel, matrix=in_units(self.matrix, Unit(x=-1), change))
+        matrix = self._given()  # inputs are its rows
+        if matrix is None or len(matrix) != len(change.x):  # none yet, or of a shape that will be refused
+            return kernel
+        return replace_values(kernel, {("matrix",): matrix / change.x[:, None]})
+
     def defaults(self, X, y_variance):
         centred = X - X.mean(axis=0)
         _, size, axes = np.linalg.svd(centred, full_matrices=False)
@@ -80,3 +106,16 @@ class Projection(Kernel):
         for j in np.flatnonzero(~matrix.any(axis=0)):  # the data have fewer directions than ``rank``
             matrix[j % X.shape[1], j] = 1.0
         return {"matrix": matrix}
+
+
+def of_one_unit(kernel: Kernel, change: Change) -> Kernel:
+    """A kernel of which something has the unit of all inputs, in other units.
+
+    Where each input changes by a number of its own there is no such kernel; then it is that of the inputs changed back.
+    """
+    own = kernel.own_change(change)
+    if own.x_alike or all(e.value is None for e in entries(kernel) if e.unit.x):
+        return Kernel.in_units(kernel, change)
+    inner = Kernel.in_units(with_fields(kernel, active_dims=None), own.of_targets())
+    back = Parameter(np.diag(1.0 / own.x), fixed=True)  # pyright: ignore[reportArgumentType]
+    return Projection(inner, rank=len(own.x), matrix=back, active_dims=kernel.active_dims)  # pyright: ignore[reportCallIssue]

@@ -11,7 +11,7 @@ from jax import Array
 from jaxtyping import Float
 
 from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
-from errorband.parameters import POSITIVE, Interval, hyperparameter, plain
+from errorband.parameters import LENGTH, POSITIVE, VARIANCE, Interval, hyperparameter, plain
 from errorband.parameters.checks import check_number, check_whole
 
 
@@ -32,8 +32,8 @@ class Stationary(Kernel):
         Inputs the kernel depends on.
     """
 
-    lengthscale: Any = hyperparameter(POSITIVE, ndim=1)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    lengthscale: Any = hyperparameter(POSITIVE, ndim=1, unit=LENGTH)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     ard: bool = eqx.field(default=True, static=True, kw_only=True)
 
     spectrum_scales: ClassVar[tuple[str, ...]] = ("lengthscale", "variance")

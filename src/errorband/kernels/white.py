@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from errorband.kernels.base import Kernel, squared_distance
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, hyperparameter
 
 
 class White(Kernel):
@@ -30,7 +30,7 @@ class White(Kernel):
            [0.5, 0. ]])
     """
 
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
 
     def evaluate(self, X, Z):
         apart = squared_distance(*jax.lax.stop_gradient((X, Z)))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.likelihoods.base import Likelihood
-from errorband.parameters import POSITIVE, GreaterThan, Real, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, GreaterThan, Real, hyperparameter
 from errorband.predictive import GaussianPredictive
 from errorband.special import LOG_2PI
 
@@ -20,13 +20,7 @@ class Gaussian(Likelihood):
     noise_variance : float, Parameter or None
         Variance of the noise. None starts the search at a quarter of the variance of the targets.
     min_noise_variance : float
-        Lower bound of the variance, such as bin²/12 for targets recorded in bins. In the units of the model too: with
-        ``normalize=True``, the default, divide it by the variance of the targets.
-
-    Notes
-    -----
-    Like all hyperparameters, both are in the units of the model: with ``normalize=True``, those of standardised
-    targets.
+        Lower bound of the variance, such as bin²/12 for targets recorded in bins.
 
     Examples
     --------
@@ -34,8 +28,8 @@ class Gaussian(Likelihood):
     Gaussian(noise_variance=0.25)
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
-    min_noise_variance: float = eqx.field(default=0.0, static=True)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
+    min_noise_variance: float = eqx.field(default=0.0, static=True, metadata={"unit": VARIANCE})
     conjugate: ClassVar[bool] = True
     log_concave: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True

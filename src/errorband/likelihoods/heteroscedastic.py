@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from errorband.likelihoods.base import Likelihood
 from errorband.likelihoods.gaussian import log_normal, log_power_constant
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, hyperparameter
 from errorband.predictive import GaussianMixturePredictive
 from errorband.quadrature import gauss_hermite, log_integral
 from errorband.special import LOG_2PI, exp_linear
@@ -39,7 +39,7 @@ class HeteroscedasticGaussian(Likelihood):
 
     short_names: ClassVar = {"heteroscedastic": {}}
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     n_latents: ClassVar[int] = 2
     closed_conditionals: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from scipy.special import erf, ndtr, ndtri
 
 from errorband.likelihoods.additive import AdditiveNoise
 from errorband.likelihoods.base import robust_scale
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, SPREAD, hyperparameter
 from errorband.special import LOG_2PI, log_exponential_tail, log_ndtr_between
 
 
@@ -37,7 +37,7 @@ class Huber(AdditiveNoise):
     array([3.664])
     """
 
-    scale: Any = hyperparameter(POSITIVE, ndim=0)
+    scale: Any = hyperparameter(POSITIVE, ndim=0, unit=SPREAD)
     threshold: Any = hyperparameter(POSITIVE, ndim=0)
     log_concave: ClassVar[bool] = True
 

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from errorband.likelihoods.base import Likelihood, robust_scale
 from errorband.likelihoods.gaussian import log_normal
-from errorband.parameters import POSITIVE, GreaterThan, Interval, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, GreaterThan, Interval, hyperparameter
 from errorband.predictive import GaussianMixturePredictive
 
 
@@ -34,7 +34,7 @@ class OutlierMixture(Likelihood):
     array([0.0595])
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
     outlier_fraction: Any = hyperparameter(Interval(0.0, 0.5), ndim=0)
     location_scale: ClassVar[bool] = True

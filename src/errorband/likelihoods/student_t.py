@@ -8,7 +8,7 @@ from scipy.special import stdtr
 
 from errorband.likelihoods.additive import AdditiveNoise
 from errorband.likelihoods.base import robust_scale
-from errorband.parameters import POSITIVE, GreaterThan, hyperparameter
+from errorband.parameters import POSITIVE, SPREAD, GreaterThan, hyperparameter
 from errorband.special import log_gamma_ratio
 
 
@@ -36,7 +36,7 @@ class StudentT(AdditiveNoise):
     """
 
     df: Any = hyperparameter(GreaterThan(1.0), ndim=0)
-    scale: Any = hyperparameter(POSITIVE, ndim=0)
+    scale: Any = hyperparameter(POSITIVE, ndim=0, unit=SPREAD)
 
     def log_prob(self, y, f):
         nu, z = self.df, (y - f) / self.scale

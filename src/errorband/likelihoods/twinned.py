@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods.base import robust_scale
 from errorband.likelihoods.gated import Branch, Gate, Gated
-from errorband.parameters import POSITIVE, REAL, GreaterThan, Parameter, hyperparameter
+from errorband.parameters import POSITIVE, REAL, VARIANCE, GreaterThan, Parameter, hyperparameter
 from errorband.priors import HalfNormal
 
 AMPLITUDE = HalfNormal(4.0)  # prior of a gate's variance: beyond 3 standard deviations Φ(u) is a step
@@ -63,7 +63,7 @@ class Twinned(Gated):
     True
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
     bias: Any = hyperparameter(REAL, ndim=0)
     short_names: ClassVar[dict[str, dict[str, float]]] = {"twinned": {}, "robust": {}}

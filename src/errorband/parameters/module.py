@@ -6,104 +6,19 @@ data at ``fit``) or wrapped in a :class:`Parameter` to fix it, bound it or give 
 """
 
 import dataclasses
+import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import equinox as eqx
 import numpy as np
-from jax.core import Tracer
 
-from errorband.parameters.constraints import REAL, GreaterThan, Interval, Real
+from errorband.parameters.constraints import Real
+from errorband.parameters.parameter import Parameter, format_value, in_units, value_of
+from errorband.parameters.units import PURE, Change, Unit
 from errorband.priors import Prior
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
-
-
-# ---------------------------------------------------------------------------------------------------- parameters
-class Parameter(eqx.Module):
-    """A hyperparameter about which more is known than a starting value.
-
-    Parameters
-    ----------
-    value : float, array or None
-        Starting value; None chooses it from the data at ``fit``.
-    fixed : bool or array of bool
-        Keep the value as it is; or only those of its entries where this is True (it need only broadcast to the value).
-    prior : Prior or None
-        Belief about the value. The fit then maximises evidence times prior (MAP).
-    bounds : (float or None, float or None)
-        Limits that replace the hyperparameter's own constraint; None is no limit.
-
-    Examples
-    --------
-    >>> from errorband.kernels import SquaredExponential
-    >>> from errorband.priors import LogNormal
-    >>> k = SquaredExponential(lengthscale=Parameter(2.0, fixed=True), variance=Parameter(1.0, prior=LogNormal(0, 1)))
-    >>> k
-    SquaredExponential(lengthscale=2 (fixed), variance=1 ~ LogNormal(location=0, scale=1))
-    """
-
-    value: np.ndarray | None = eqx.field(default=None, converter=lambda v: as_value(v))
-    fixed: Any = eqx.field(default=False, static=True, converter=lambda f: as_flags(f))
-    prior: Prior | None = eqx.field(default=None, static=True)
-    bounds: tuple[float | None, float | None] | None = eqx.field(default=None, static=True)
-
-    def constraint(self, default: Real) -> Real:
-        """The constraint that holds for this parameter."""
-        if self.bounds is None:
-            return default
-        lower, upper = self.bounds
-        lower, upper = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
-        if not lower < upper:
-            raise ValueError(f"bounds={self.bounds}: the lower bound must be below the upper.")
-        if upper < np.inf:
-            if lower == -np.inf:
-                raise ValueError(f"bounds={self.bounds}: give a lower bound too, e.g. bounds=(0, {upper:g}).")
-            return Interval(lower, upper, strict=False)
-        return REAL if lower == -np.inf else GreaterThan(lower, strict=False)
-
-    def __repr__(self) -> str:
-        text = "None" if self.value is None else format_value(self.value)
-        text += f" in {self.bounds}" if self.bounds else ""
-        kept = "" if self.fixed is False else " (fixed)" if self.fixed is True else " (fixed in part)"
-        return text + (f" ~ {self.prior}" if self.prior else "") + kept
-
-
-def as_flags(flags: Any) -> Any:
-    """True or False if all are; else nested tuples, which can be compared and hashed."""
-    array = np.asarray(flags)
-    if array.dtype != bool or array.size == 0:
-        raise ValueError(f"Expected True, False or an array of these; got {flags!r}.")
-    if array.all() or not array.any():
-        return bool(array.flat[0])
-    nested = lambda a: tuple(map(nested, a)) if isinstance(a, list) else a  # noqa: E731
-    return nested(array.tolist())
-
-
-def as_value(value: Any) -> Any:
-    """Numbers and lists become float64 arrays of their own; None, Parameter and what JAX traces stay."""
-    if value is None or isinstance(value, (Parameter, Tracer)):
-        return value
-    try:
-        if not isinstance(value, (str, bool)):
-            return np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(f"A hyperparameter must be a number, a list of numbers or a Parameter; got {value!r}.")
-
-
-def value_of(held: Any) -> Any:
-    """What a field of a module holds: the value inside a :class:`Parameter`, or itself."""
-    return held.value if isinstance(held, Parameter) else held
-
-
-def hyperparameter(constraint: Real, ndim: int | None = None) -> Any:
-    """Declare a field of a module as a hyperparameter with this constraint; left out, its value is None.
-
-    ``ndim`` is the most axes its value may have: 0 for a number only, 1 for a vector too, 2 for a matrix, None for
-    anything.
-    """
-    return eqx.field(default=None, converter=as_value, metadata={"constraint": constraint, "ndim": ndim})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +31,7 @@ class Entry:
     fixed: bool
     prior: Prior | None
     some_fixed: Any = False
+    unit: Unit = PURE
 
     @property
     def free(self) -> np.ndarray:
@@ -144,9 +60,15 @@ def entries(tree: Any, path: tuple[str, ...] = ()) -> Iterator[Entry]:
         elif isinstance(held, Parameter):
             whole = held.fixed is True
             some = False if whole else held.fixed
-            yield Entry((*path, field.name), held.value, held.constraint(constraint), whole, held.prior, some)
+            own = held.constraint(constraint)
+            yield Entry((*path, field.name), held.value, own, whole, held.prior, some, unit_of(tree, field) or PURE)
         else:
-            yield Entry((*path, field.name), held, constraint, False, None)
+            yield Entry((*path, field.name), held, constraint, False, None, unit=unit_of(tree, field) or PURE)
+
+
+def unit_of(module: Any, field: Any) -> Any:
+    """Unit of a field: the module's own word in ``units``, or as declared; None if it holds no number with a unit."""
+    return getattr(module, "units", {}).get(field.name, field.metadata.get("unit"))
 
 
 def replace_values(tree: ModuleT, values: dict[tuple[str, ...], Any]) -> ModuleT:
@@ -194,24 +116,21 @@ def rebuild(tree: Any, values: dict[tuple[str, ...], Any], path: tuple[str, ...]
     return copy
 
 
+def with_fields(module: ModuleT, **new: Any) -> ModuleT:
+    """Copy of a frozen module with some fields replaced. ``__init__`` is not run: it may compute things."""
+    copy = object.__new__(type(module))
+    for field in dataclasses.fields(module):
+        if hasattr(module, field.name):
+            object.__setattr__(copy, field.name, new.get(field.name, getattr(module, field.name)))
+    return copy
+
+
 def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether an array of this shape broadcasts to the target."""
     try:
         return np.broadcast_shapes(shape, target) == target
     except ValueError:
         return False
-
-
-def format_value(value: Any) -> str:
-    """Short text of a value: six digits, long vectors cut, of a large matrix the shape only."""
-    if isinstance(value, Tracer):
-        return str(value.aval)
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return f"{float(array):.6g}"
-    if array.ndim > 1 and array.size > 12:
-        return f"<{'×'.join(map(str, array.shape))} array>"
-    return " ".join(np.array2string(array, precision=4, separator=", ", threshold=12, max_line_width=200).split())
 
 
 class Module(eqx.Module):
@@ -228,6 +147,55 @@ class Module(eqx.Module):
                 kind = ("a number", "a number or a vector", "a matrix")[ndim]
                 raise ValueError(f"{field.name} of {type(self).__name__} must be {kind}; got shape {np.shape(value)}.")
 
+    # ------------------------------------------------------------------ as scikit-learn knows it
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments this was made with; with ``deep`` also those of its parts, as ``left__lengthscale``.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to add those of modules among the arguments.
+        """
+        own = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        nested = {name: part.get_params() for name, part in own.items() if deep and isinstance(part, Module)}
+        return own | {f"{name}__{key}": value for name, params in nested.items() for key, value in params.items()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Return a copy with other arguments; this one is frozen and stays as it is.
+
+        Parameters
+        ----------
+        **params
+            By the names of :meth:`get_params`.
+        """
+        own, parts = self.get_params(deep=False), {}
+        for name, value in params.items():
+            first, _, rest = name.partition("__")
+            if first not in own:
+                raise ValueError(
+                    f"{type(self).__name__} has no argument {first!r}; it has {', '.join(map(repr, own))}."
+                )
+            if rest:
+                parts.setdefault(first, {})[rest] = value
+            else:
+                own[first] = value
+        return type(self)(**own | {name: set_params(own[name], name, new) for name, new in parts.items()})
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # frozen: nobody can change it
+
+    # ------------------------------------------------------------------ units
+    def in_units(self, change: Change) -> Self:
+        """Copy that says of data in other units what this one says of the data as they are."""
+        new = {}
+        for field in dataclasses.fields(self):
+            held, unit = getattr(self, field.name, None), unit_of(self, field)
+            if unit is not None:
+                new[field.name] = in_units(held, unit, change)
+            elif isinstance(held, Module):
+                new[field.name] = held.in_units(change)
+        return with_fields(self, **new)
+
     def __repr__(self) -> str:
         parts = []
         for field in dataclasses.fields(self):
@@ -237,3 +205,18 @@ class Module(eqx.Module):
             is_value = isinstance(held, np.ndarray) or hasattr(held, "aval")
             parts.append(f"{field.name}={format_value(held) if is_value else repr(held)}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def set_params(part: Any, name: str, params: dict[str, Any]) -> Any:
+    """An argument with some of its own arguments replaced: a module, or a dictionary of modules by name."""
+    if isinstance(part, dict):
+        new = {first: {} for first in part}
+        for key, value in params.items():
+            first, _, rest = key.partition("__")
+            if first not in part:
+                raise ValueError(f"{name} has no entry {first!r}; it has {', '.join(map(repr, part))}.")
+            new[first][rest] = value
+        return {first: p[""] if "" in (p := new[first]) else set_params(m, first, p) for first, m in part.items()}
+    if not isinstance(part, Module):
+        raise ValueError(f"{name}={part!r} has no argument {next(iter(params))!r}: give {name} as an object first.")
+    return part.set_params(**params) if params else part

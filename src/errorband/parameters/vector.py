@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.parameters.constraints import Ordered
-from errorband.parameters.module import Entry, ModuleT, broadcasts, entries, format_value, rebuild
+from errorband.parameters.module import Entry, ModuleT, broadcasts, entries, rebuild
+from errorband.parameters.parameter import format_value
 
 
 def check(tree: eqx.Module) -> None:

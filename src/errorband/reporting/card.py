@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from errorband.estimators.hyperparameters import hyperparameters
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts.describe import describe
-from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.text import count, duration, number
 
 MAX_ROWS = 40
+OPEN_ROWS = 12  # so many are shown at once, more on demand
 
 # currentColor and transparency only: the card takes the theme of the notebook, light or dark.
 _STYLE = """
@@ -81,6 +82,5 @@ def _values(model: Any) -> Html:
         for h in found[:MAX_ROWS]
     ]
     more = f", the first {MAX_ROWS}" if len(found) > MAX_ROWS else ""
-    return el(
-        "details", el("summary", f"{count(len(found), 'hyperparameter')} in data units{more}"), el("table", *lines)
-    )
+    head = el("summary", f"{count(len(found), 'hyperparameter')} in data units{more}")
+    return el("details", head, el("table", *lines), open="" if len(found) <= OPEN_ROWS else None)

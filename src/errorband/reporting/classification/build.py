@@ -8,6 +8,7 @@ from scipy.stats import poisson
 
 from errorband import effects, metrics
 from errorband.effects import quiet
+from errorband.estimators.hyperparameters import hyperparameters
 from errorband.inputs import Input
 from errorband.missing import Donors
 from errorband.reporting.classification.assessment import (
@@ -40,7 +41,6 @@ from errorband.reporting.parts.data import (
 )
 from errorband.reporting.parts.data_findings import input_findings, leak_findings, missing_findings, row_findings
 from errorband.reporting.parts.findings import Finding, Level, fit_findings, warnings_first
-from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.text import count, percent

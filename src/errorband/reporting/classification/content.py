@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 
 from errorband.effects import ClassDependence
+from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.inputs import Input
 from errorband.reporting.classification.assessment import Reliability
 from errorband.reporting.classification.decisions import Curves, Decision
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
-from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.parts.inducing.content import InducingContent
 from errorband.reporting.parts.summary import Summary
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.parameters import Interval, entries
-from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.text import listing, number, percent
 
 Level = Literal["warning", "note"]

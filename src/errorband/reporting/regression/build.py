@@ -7,6 +7,7 @@ import numpy as np
 
 from errorband import effects
 from errorband.effects import quiet
+from errorband.estimators.hyperparameters import hyperparameters
 from errorband.inputs import Input
 from errorband.missing import Donors
 from errorband.reporting.parts.basis.content import basis, basis_findings
@@ -32,7 +33,6 @@ from errorband.reporting.parts.data_findings import (
     straight_findings,
 )
 from errorband.reporting.parts.findings import fit_findings, warnings_first
-from errorband.reporting.parts.hyperparameters import hyperparameters
 from errorband.reporting.parts.inducing.content import inducing
 from errorband.reporting.parts.outliers import outlier_findings
 from errorband.reporting.parts.summary import summary

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 
 from errorband.effects import PartialDependence
+from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.inputs import Input
 from errorband.reporting.parts.basis.content import BasisContent
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
-from errorband.reporting.parts.hyperparameters import Hyperparameter
 from errorband.reporting.parts.inducing.content import InducingContent
 from errorband.reporting.parts.summary import Summary
 from errorband.reporting.regression.calibration import Calibration

@@ -1,5 +1,6 @@
 """The header and the sections of a report on a regression, made from its content."""
 
+from errorband.estimators.hyperparameters import LATENT
 from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el
 from errorband.reporting.parts import figures as parts_figures
@@ -7,7 +8,6 @@ from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.coverage import CoverageAt
 from errorband.reporting.parts.data import LEAST_RELEVANCE
-from errorband.reporting.parts.hyperparameters import LATENT
 from errorband.reporting.parts.inducing.sections import inducing_section
 from errorband.reporting.parts.sections import (
     difference,

@@ -67,11 +67,11 @@ def has_inducing_inputs(model: Any) -> bool:
 
 
 def _content(model: Any, X: np.ndarray, reason: str) -> InducingContent:
-    approximation, scaling = model.approximation_, model.scaling_
+    approximation = model.approximation_
     asked = approximation if isinstance(model.approximation, str) else model.approximation
     return InducingContent(
         method=type(approximation).__name__,
-        places=np.asarray(approximation.inducing_inputs) * scaling.x_scale + scaling.x_shift,
+        places=np.asarray(approximation.inducing_inputs),
         rows=X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)],
         moved=int(getattr(model, "moved_inducing_", 0)),
         reason=_reason(model, reason),

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -35,7 +36,7 @@ from errorband.inference import EP
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian
 from errorband.linalg import INDUCING_JITTER
-from errorband.parameters import plain
+from errorband.parameters import Change, plain
 from errorband.precision import double_precision
 
 NOISE = 0.0625
@@ -228,6 +229,21 @@ def effective(name, kind, A):
 def test_every_registered_kind_has_a_case():
     assert set(CASES) == set(FEATURES), "add the new features and their covariances in NumPy to CASES"
     assert all(type(case.features) is FEATURES[name] for name, case in CASES.items())
+
+
+@every_case
+def test_the_same_prior_in_other_units(name):
+    case = CASES[name]
+    change = Change(np.array([0.5, 3.0]), np.zeros(2), y=7.0)
+
+    @eqx.filter_jit
+    def basis(features, kernel, A):
+        return features.whitened(kernel, features.factor(kernel), A)
+
+    with double_precision():
+        before = np.asarray(basis(case.features, case.kernel, X))
+        after = np.asarray(basis(case.features.in_units(change), case.kernel.in_units(change), change.x * X))
+    assert_allclose(after @ after.T, 49.0 * before @ before.T, rtol=1e-6, atol=1e-6)
 
 
 @every_case

@@ -12,6 +12,7 @@ from errorband.features.placement import cluster_centres
 from errorband.features.points import UNIT
 from errorband.features.windows import Windowed, Windows
 from errorband.parameters import (
+    LENGTH,
     PLACE,
     POSITIVE,
     REAL,
@@ -29,7 +30,7 @@ class _Waves(Windowed):
 
     frequencies: Any = hyperparameter(REAL, ndim=2)
     phases: Any = hyperparameter(REAL, ndim=1)
-    widths: Any = hyperparameter(POSITIVE, ndim=2)
+    widths: Any = hyperparameter(POSITIVE, ndim=2, unit=LENGTH)
     centres: Any = hyperparameter(Real(unit=UNIT), ndim=2, unit=PLACE)
 
     @property

@@ -194,6 +194,8 @@ class Module(eqx.Module):
                 new[field.name] = in_units(held, unit, change)
             elif isinstance(held, Module):
                 new[field.name] = held.in_units(change)
+            elif isinstance(held, tuple) and any(isinstance(part, Module) for part in held):
+                new[field.name] = tuple(part.in_units(change) for part in held)
         return with_fields(self, **new)
 
     def __repr__(self) -> str:

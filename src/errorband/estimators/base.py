@@ -295,6 +295,16 @@ class GaussianProcess(Savable, WithArguments):
     def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
         raise NotImplementedError
 
+    def _seen(self, spec: Spec, scaling: Scaling) -> Spec:
+        """What was said of the data, said of the data as the model sees them, with what the estimator adds to it."""
+        seen = spec.in_units(scaling.change())
+        latents = (dataclasses.replace(l, kernel=self._completed(l.kernel)) for l in seen.latents)
+        return dataclasses.replace(seen, latents=tuple(latents))
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        """A kernel with what the estimator says where the user said nothing, in the units the model sees."""
+        return kernel
+
     def _likelihood(self) -> Likelihood:
         raise NotImplementedError
 

@@ -336,7 +336,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         likelihood: Any = spec.likelihood
         labels = likelihood.class_values[codes]
         data = TrainingData(training_inputs(X, scaling), labels, weights=weights)
-        return spec.in_units(scaling.change()), data, scaling
+        return self._seen(spec, scaling), data, scaling
 
     def _one_for_each_class(self) -> bool:
         if self.multi_class not in ("auto", "joint", ONE_VS_REST):
@@ -367,15 +367,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         vars(self).update(one_vs_rest.fitted_attributes(self.estimators_))
         self._training_data = TrainingData(training_inputs(X, self.scaling_), codes.astype(float), weights=weights)
 
-    def _kernel(self) -> Any:
-        """As given; variances of which nothing was said have a prior."""
-        kernel = super()._kernel()
-        if isinstance(kernel, dict):
-            return {name: _with_variance_prior(as_kernel(k)) for name, k in kernel.items()}
-        return _with_variance_prior(as_kernel(kernel))
-
-    def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
-        return LINKS
+    def _completed(self, kernel: Kernel) -> Kernel:
+        """Variances of which nothing was said have a prior."""
+        return _with_variance_prior(kernel)
 
     def _likelihood(self) -> ClassLikelihood:
         n, likelihood = len(self.classes_), self.likelihood

@@ -322,7 +322,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         noise = None if noise_variance is None else noise_variance / scaling.y_scale**2
         inputs = training_inputs(X, scaling)
         data = TrainingData(inputs, scaling.targets(y), noise, weights, scaling.offset(inputs))
-        return spec.in_units(scaling.change()), data, scaling
+        return self._seen(spec, scaling), data, scaling
 
     def _new_scaling(self, spec: Spec, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Scaling:
         """How these data become what the model sees."""

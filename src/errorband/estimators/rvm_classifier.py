@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from errorband.estimators.classifier import GPClassifier
 from errorband.estimators.relevance import RelevanceMachine, without_variance
-from errorband.estimators.spec import as_kernel
 
 
 class RVMClassifier(RelevanceMachine, GPClassifier):
@@ -101,5 +100,5 @@ class RVMClassifier(RelevanceMachine, GPClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _kernel(self):
-        return without_variance(as_kernel(self.kernel))
+    def _completed(self, kernel):
+        return without_variance(kernel)

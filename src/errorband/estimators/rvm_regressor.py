@@ -2,7 +2,6 @@
 
 from errorband.estimators.regressor import GPRegressor
 from errorband.estimators.relevance import RelevanceMachine, without_variance
-from errorband.estimators.spec import as_kernel
 
 
 class RVMRegressor(RelevanceMachine, GPRegressor):
@@ -104,5 +103,5 @@ class RVMRegressor(RelevanceMachine, GPRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _kernel(self):
-        return without_variance(as_kernel(self.kernel))
+    def _completed(self, kernel):
+        return without_variance(kernel)

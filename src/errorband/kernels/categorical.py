@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.kernels.base import Kernel, squared_distance
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, VARIANCE, hyperparameter
 
 
 class Categorical(Kernel):
@@ -39,7 +39,7 @@ class Categorical(Kernel):
     """
 
     lengthscale: Any = hyperparameter(POSITIVE, ndim=0)
-    variance: Any = hyperparameter(POSITIVE, ndim=0)
+    variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
 
     def evaluate(self, X, Z):
         same = squared_distance(*jax.lax.stop_gradient((X, Z))) == 0

@@ -113,12 +113,14 @@ def test_both_algorithms_reach_the_same_optimum():
 
 
 def test_where_neighbours_do_as_well_each_ends_where_no_single_change_helps():
-    ends = [RVMRegressor(KERNEL, algorithm=a, **GIVEN).fit(X[::4], Y[::4]) for a in ("sequential", "batch")]
+    x, y = X[::4] / np.std(X[::4]), (Y[::4] - np.mean(Y[::4])) / np.std(Y[::4])
+    options = GIVEN | {"normalize": False}
+    ends = [RVMRegressor(KERNEL, algorithm=a, **options).fit(x, y) for a in ("sequential", "batch")]
     assert_allclose(ends[0].log_evidence_, ends[1].log_evidence_, atol=0.1)
-    basis, y = KERNEL(ends[0].scaling_.inputs(X[::4])), ends[0].scaling_.targets(Y[::4])
+    basis = KERNEL(x)
     for model in ends:
         alpha = np.full(25, np.inf)
-        alpha[[np.argmin(np.abs(X[::4, 0] - v)) for v in model.relevance_vectors_[:, 0]]] = model.precision_
+        alpha[[np.argmin(np.abs(x[:, 0] - v)) for v in model.relevance_vectors_[:, 0]]] = model.precision_
         gain, _ = SequentialBayes(Columns(basis, np.full(25, 1 / 0.06), y / 0.06), alpha).gains()
         assert np.max(gain) < 1e-4
 
@@ -127,7 +129,7 @@ def test_where_neighbours_do_as_well_each_ends_where_no_single_change_helps():
 def test_few_vectors_follow_the_function(model):
     assert 3 <= model.n_relevance_vectors_ <= 12
     assert np.sqrt(np.mean((model.predict(X) - TRUTH) ** 2)) < 0.06
-    assert_allclose(float(model.likelihood_.noise_variance) * np.var(Y), 0.01, rtol=0.4)
+    assert_allclose(float(model.likelihood_.noise_variance), 0.01, rtol=0.4)
     rows = {tuple(x) for x in np.round(X, 8)}
     assert {tuple(x) for x in np.round(model.relevance_vectors_, 8)} <= rows
     assert model.precision_.shape == (model.n_relevance_vectors_,)
@@ -135,14 +137,14 @@ def test_few_vectors_follow_the_function(model):
 
 def test_the_kernel_width_is_learned(model):
     for factor in (0.8, 1.25):
-        other = SquaredExponential(factor * np.asarray(model.kernel_.lengthscale), 1.0)
+        other = model.kernel_.set_params(lengthscale=factor * np.asarray(model.kernel_.lengthscale))
         held = RVMRegressor(other, likelihood=model.likelihood_, optimizer=None).fit(X, Y)
         assert held.log_evidence_ < model.log_evidence_
 
 
 def test_bands_close_far_away_unless_healed(model):
     far, noise = [[60.0]], float(model.likelihood_.noise_variance)
-    assert_allclose(model.predict(far, return_std=True)[1] ** 2, noise * np.var(Y), rtol=1e-6)
+    assert_allclose(model.predict(far, return_std=True)[1] ** 2, noise, rtol=1e-6)
     for healing in ("augmented", "whitened"):
         healed = RVMRegressor(healing=healing).fit(X, Y)
         near, std = healed.predict([[0.0], *far], return_std=True)[1]

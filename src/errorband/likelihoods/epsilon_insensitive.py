@@ -8,7 +8,7 @@ import numpy as np
 
 from errorband.likelihoods.additive import AdditiveNoise
 from errorband.likelihoods.base import robust_scale
-from errorband.parameters import POSITIVE, hyperparameter
+from errorband.parameters import POSITIVE, SPREAD, hyperparameter
 from errorband.special import LOG_2PI, log_exponential_tail, log_ndtr_between
 
 
@@ -32,8 +32,8 @@ class EpsilonInsensitive(AdditiveNoise):
     [-1.0986, -1.0986, -2.0986]
     """
 
-    scale: Any = hyperparameter(POSITIVE, ndim=0)
-    epsilon: Any = hyperparameter(POSITIVE, ndim=0)
+    scale: Any = hyperparameter(POSITIVE, ndim=0, unit=SPREAD)
+    epsilon: Any = hyperparameter(POSITIVE, ndim=0, unit=SPREAD)
     log_concave: ClassVar[bool] = True
     smooth: ClassVar[bool] = False
 

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from errorband.effects import PartialDependence
-from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.inputs import Input
 from errorband.reporting.parts.data import LEAST_RELEVANCE, RowNames
 from errorband.reporting.parts.findings import Finding

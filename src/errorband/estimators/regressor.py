@@ -153,7 +153,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     short_names: ClassVar = {}  # what the other names are of
 
     target_transform: Any = None  # of relatives that do not offer them
-    target_transform: Any = None  # of subclasses that do not take them
     exposure: Any = None
     _kernel_candidates: ClassVar = REGRESSION_KERNELS
 

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.estimators import online
+from errorband.estimators.arguments import WithArguments
 from errorband.estimators.candidates import fit_best, is_auto
 from errorband.estimators.defaults import default_kernel
-from errorband.estimators.arguments import WithArguments
 from errorband.estimators.hyperparameters import Hyperparameters, hyperparameters
 from errorband.estimators.scaling import Scaling, chunks
 from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power

@@ -371,6 +371,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Variances of which nothing was said have a prior."""
         return _with_variance_prior(kernel)
 
+    def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
+        return LINKS
+
     def _likelihood(self) -> ClassLikelihood:
         n, likelihood = len(self.classes_), self.likelihood
         if is_auto(likelihood):

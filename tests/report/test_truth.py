@@ -28,7 +28,7 @@ def test_a_steep_straight_line_is_not_called_without_effect():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(80, 3))
     y = np.sin(6 * X[:, 0]) + 5 * X[:, 1] + 0.1 * rng.normal(size=80)
-    model = GPRegressor(SquaredExponential([1.0, 100.0, 1e6], 400.0), likelihood=Gaussian(1e-3), optimizer=None)
+    model = GPRegressor(SquaredExponential([0.3, 30.0, 3e5], 1000.0), likelihood=Gaussian(2.5e-3), optimizer=None)
     found = _found(report(model.fit(X[:60], y[:60]), X[60:], y[60:], baselines=False).content)
     assert found["Straight lines"].startswith("x1 acts as a straight line")
     assert found["Inputs without effect"].startswith("Predictions hardly change with x2:")

@@ -135,9 +135,12 @@ class GaussianProcess(Savable, WithArguments):
         self.fit_result_ = found.result
         if found.result is not None:
             warn_if_not_converged(found.result)
-        for name in ("active_rows", "inducing_sweep", "moved_inducing", "noise_bound", "certificate"):
+        for name in ("active_rows", "inducing_sweep", "moved_inducing", "certificate"):
             if getattr(found, name) is not None:
                 setattr(self, f"{name}_", getattr(found, name))
+        if found.noise_bound is not None:
+            unit = next(e.unit for e in parameters.entries(found.objective.model.likelihood) if e.unit.y)
+            self.noise_bound_ = found.noise_bound * float(self.scaling_.change().inverse().factor(unit))
 
     def _condition(self, found: Found, log_scale: float) -> None:
         """Condition the model on the rows learned from, and keep what prediction needs."""

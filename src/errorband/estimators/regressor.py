@@ -117,7 +117,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     moved_inducing_ : int
         How many inducing inputs had no part in the model and were moved, if it has any.
     noise_bound_ : float
-        The least noise that the search was allowed to claim, in the units the model sees; only with ``bound_noise``.
+        The least noise that the search was allowed to claim, in the units of the data; only with ``bound_noise``.
     log_evidence_ : float
         Log marginal likelihood of the targets at the fitted hyperparameters.
     fit_result_ : FitResult or None

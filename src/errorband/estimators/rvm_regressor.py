@@ -2,6 +2,7 @@
 
 from errorband.estimators.regressor import GPRegressor
 from errorband.estimators.relevance import RelevanceMachine, without_variance
+from errorband.estimators.spec import as_kernel
 
 
 class RVMRegressor(RelevanceMachine, GPRegressor):
@@ -102,6 +103,9 @@ class RVMRegressor(RelevanceMachine, GPRegressor):
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
+
+    def _kernel(self):
+        return as_kernel(self.kernel)  # the default of Gaussian processes is none for basis functions
 
     def _completed(self, kernel):
         return without_variance(kernel)

@@ -67,6 +67,8 @@ def hyperparameters(model: Any, target: str = "target", names: Sequence[str] | N
             for label, own in zip(model.classes_, model.members_, strict=True)
             for h in hyperparameters(own, target, names)
         )
+    transform = model.scaling_.transform
+    target = target if transform is None else f"{type(transform).__name__} of {target}"
     likelihood, latents = model.likelihood_, model.latents_
     seen: dict[str, int] = {}
     kernels, means = [], []

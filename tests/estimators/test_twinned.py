@@ -64,9 +64,9 @@ def test_what_is_predicted(burst):
     given = burst.predict_outlier_probability(X[[5, 5]], [y[5], y[5] + 5.0])
     assert given[0] < 0.1
     assert given[1] > 0.9
-    mean, likelihood = burst.kernel_["mean"], burst.likelihood_
-    kernel = burst.kernel_ | {"mean": mean.set_params(variance=1e4 * mean.variance)}
-    likelihood = likelihood.set_params(noise_variance=1e4 * likelihood.noise_variance)
+    hundredths = Change(np.ones(1), np.zeros(1), y=100.0)
+    kernel = burst.kernel_ | {"mean": burst.kernel_["mean"].in_units(hundredths)}
+    likelihood = burst.likelihood_.in_units(hundredths)
     scaled = GPRegressor(kernel, likelihood=likelihood, optimizer=None).fit(X, 100 * y + 7)
     assert_allclose(scaled.predict(X, latent="mean"), 100 * burst.predict(X, latent="mean") + 7, rtol=1e-4, atol=1e-2)
     assert_allclose(scaled.predict(X, latent="gate"), burst.predict(X, latent="gate"), atol=1e-3)

@@ -13,6 +13,7 @@ from errorband.features import MultiScale, SparseSpectrum
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential, White
 from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
+from errorband.parameters import Change
 
 BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
 KERNEL = {"mean": SquaredExponential(0.8, 1.2), "gate": SquaredExponential(0.6, 1.5)}

@@ -86,10 +86,10 @@ def test_files_and_other_data(burst, tmp_path):
 def test_the_gate_has_a_kernel_of_its_own():
     X, y, _ = data(None)
     given = SquaredExponential(0.7)
-    latents = GPRegressor(given, likelihood=Twinned()).objective(X, y).model.latents
+    latents = GPRegressor(given, likelihood=Twinned(), normalize=False).objective(X, y).model.latents
     assert latents[0].kernel.lengthscale == 0.7
     assert latents[1].kernel.variance.prior is not None
-    named = GPRegressor({"gate": White()}, likelihood=Twinned()).objective(X, y).model.latents
+    named = GPRegressor({"gate": White()}, likelihood=Twinned(), normalize=False).objective(X, y).model.latents
     assert isinstance(named[1].kernel, White)
 
 

@@ -106,7 +106,7 @@ def fit_best(
             if not stage and kept:  # the first has been fitted with what won before
                 stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
             elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
-                model = clone(estimator).set_params(**(best | {argument: name}))
+                model = _with(estimator, best | {argument: name})
                 stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few))
         kept.append(chosen(stage))
         best[argument] = kept[-1].name
@@ -123,7 +123,12 @@ def fit_best(
     )
     if n == len(y) and kept[-1].model is not None:
         return kept[-1].model, table
-    return clone(estimator).set_params(**best).fit(X, y, **given), table
+    return _with(estimator, best).fit(X, y, **given), table
+
+
+def _with(estimator: Any, arguments: dict[str, str]) -> Any:
+    copy: Any = clone(estimator)
+    return copy.set_params(**arguments)
 
 
 def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any]) -> _Fit:

@@ -377,7 +377,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _check_noise(self) -> None:
         """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""
-        data, likelihood = self._training_data, self.likelihood_
+        data, likelihood = self._rows(), self.likelihood_
         plain = likelihood.conjugate and data.noise_variance is None and data.weights is None
         if not plain or self.optimizer is None or self.approximation_.strategies:
             return

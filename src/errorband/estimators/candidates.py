@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from errorband.training.lbfgs import warn_if_not_converged
+
 AUTO = "auto"
 
 # Rows, drawn at random, that candidates are fitted to.
@@ -121,8 +123,11 @@ def fit_best(
         seconds=tuple(f.seconds for f in fits),
         chosen=tuple(f in kept for f in fits),
     )
-    if n == len(y) and kept[-1].model is not None:
-        return kept[-1].model, table
+    whole = kept[-1].model
+    if n == len(y) and whole is not None:
+        for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
+            warn_if_not_converged(result)
+        return whole, table
     return _with(estimator, best).fit(X, y, **given), table
 
 

@@ -121,7 +121,8 @@ def test_refusals():
     with pytest.raises(AttributeError):
         GPRegressor(approximation="exact").partial_fit(X, Y)
     y = np.digitize(X[:, 0], [2.0, 4.0])
-    joint = GPClassifier(optimizer=None, approximation=FITC(5), inference="laplace").partial_fit(X, y)
+    settings = {"optimizer": None, "multi_class": "joint", "inference": "laplace"}
+    joint = GPClassifier(approximation=FITC(5), **settings).partial_fit(X, y)
     with pytest.raises(ValueError, match="one_vs_rest"):
         joint.partial_fit(X, y)
     with pytest.raises(ValueError, match="no row of 3"):

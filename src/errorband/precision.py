@@ -96,7 +96,7 @@ def _compile_cache() -> Iterator[None]:
                     _programs = 0
 
 
-def _count_programs(event: str, duration: float, **_: Any) -> None:
+def _count_programs(event: str, duration_secs: float, **_: Any) -> None:
     """Called by JAX after each compilation."""
     global _programs
     if _cache_blocks > 0 and event.endswith("backend_compile_duration"):

@@ -403,3 +403,14 @@ def test_quantiles_are_in_order_however_little_is_known_of_the_log_noise():
     assert np.all(np.diff(found, axis=1) > 0)
     for level, y in zip(levels, found.T, strict=True):
         assert_allclose(predictive.cdf(y), level, atol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [Poisson(), NegativeBinomial(0.4), Gamma(2.5)])
+def test_moments_of_positive_targets_are_numbers_however_little_is_known(likelihood):
+    """Infinite where they overflow, and never 0 · ∞."""
+    mean, variance = np.array([0.0, -1000.0, 900.0, 0.3]), np.array([2000.0, 1500.0, 0.0, 0.5])
+    found = likelihood.predictive(mean[:, None], variance[:, None, None])
+    assert not np.any(np.isnan(found.mean))
+    assert not np.any(np.isnan(found.variance))
+    assert np.isinf(found.variance[0])
+    assert np.isfinite(found.variance[3])

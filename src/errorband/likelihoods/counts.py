@@ -19,9 +19,10 @@ MOST = 1e18  # largest mean for which NumPy draws counts
 
 def log_link_moments(mean: np.ndarray, variance: np.ndarray, linear: float, square: float) -> tuple[Any, Any]:
     """Mean and variance of y if E(y | f) = e^f and Var(y | f) = linear·e^f + square·e^2f, by log-normal moments."""
-    with np.errstate(over="ignore"):
-        average = np.exp(mean + 0.5 * variance)
-        return average, linear * average + average**2 * (square * np.exp(variance) + np.expm1(variance))
+    # In logarithms: factors that overflow and factors of zero meet where little is known.
+    with np.errstate(over="ignore", divide="ignore"):
+        log_average, log_excess = mean + 0.5 * variance, np.log(square - np.expm1(-variance))
+        return np.exp(log_average), np.exp(log_average + np.log(linear)) + np.exp(2 * (mean + variance) + log_excess)
 
 
 class Poisson(Likelihood):

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import errorband
-from errorband import GPRegressor, means
+from errorband import GPClassifier, GPRegressor, means
 from errorband.approximations import DTC, PITC, VFE
 from errorband.inference import KL, Laplace
 from errorband.kernels import Linear, SquaredExponential
@@ -149,3 +149,11 @@ def test_predictions_are_proportional_to_the_exposure(tmp_path):
 def test_exposures_that_make_no_sense(options, data, message):
     with pytest.raises(ValueError, match=message):
         GPRegressor(**options).fit(data, cases)
+
+
+def test_leave_one_out_prints_what_it_found():
+    model = GPRegressor(**settings(), likelihood=Gaussian(0.1)).fit(X, y)
+    assert repr(model.loo()) == f"LeaveOneOut({N} rows, mean log density {model.loo().log_density.mean():.4g})"
+    labels = GPClassifier(KERNEL, optimizer=None).fit(X, y > 0)
+    assert repr(labels.loo()).startswith(f"ClassLeaveOneOut({N} rows, mean log density -")
+    assert_allclose(labels.predict_log_proba(new), np.log(labels.predict_proba(new)))

@@ -434,6 +434,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         size = rows_within_budget(64 * len(self.classes_) ** 2, least=256)
         return map_rows(lambda part: probabilities(scaled[part]), len(scaled), size)
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def predict_latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function.
 

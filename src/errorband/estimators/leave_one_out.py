@@ -26,6 +26,9 @@ class LeaveOneOut:
         self.log_density = predictive.log_density(y)
         self.z_score = (y - predictive.mean) / predictive.std
 
+    def __repr__(self) -> str:
+        return _shown(self)
+
 
 class ClassLeaveOneOut:
     """Leave-one-out predictions of the training labels.
@@ -45,3 +48,12 @@ class ClassLeaveOneOut:
         self.y = classes[codes]
         with np.errstate(divide="ignore"):
             self.log_density = np.log(probabilities[np.arange(len(codes)), codes])
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+
+def _shown(found: LeaveOneOut | ClassLeaveOneOut) -> str:
+    """The number of rows and how well the others predict them."""
+    mean = float(np.mean(found.log_density))
+    return f"{type(found).__name__}({len(found.y)} rows, mean log density {mean:.4g})"

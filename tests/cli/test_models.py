@@ -1,6 +1,7 @@
 """Every model from the shell: kernels, likelihoods and models by name, and estimators that others register."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from cli.sentences import check_one_sentence
 from errorband.cli.failures import Problem
-from errorband.cli.models import check_names, model_named, unfitted
+from errorband.cli.models import _for_task, check_names, model_named, unfitted
 from errorband.cli.planning import rows_to_search
 from errorband.cli.settings import Settings
-from errorband.estimators import ESTIMATORS
+from errorband.estimators import ESTIMATORS, GPClassifier
 from errorband.predictive import GaussianPredictive
 from errorband.table_model import TableModel
 from errorband.tables import TableEncoder
@@ -181,3 +182,17 @@ def test_a_kernel_of_labels_over_a_column_of_words(run, visits, tmp_path):
     frame = pd.read_csv(visits).drop(columns="visits").head(3)
     known, new = (model.predict(f)[0]["std"] for f in (frame, frame.assign(kind="huge")))
     assert np.all(new > known)
+
+
+def test_a_name_of_two_estimators_goes_by_the_task():
+    found = {
+        (name, classes): _for_task(model_named(name), SimpleNamespace(model=name), classes)
+        for name in ("rvm", "bcm")
+        for classes in (False, True)
+    }
+    assert [type(found["rvm", classes]).__name__ for classes in (False, True)] == ["RVMRegressor", "RVMClassifier"]
+    assert found["bcm", False].estimator is None
+    assert isinstance(found["bcm", True].estimator, GPClassifier)
+    assert [type(model_named(name)).__name__ for name in ("sga", "lsc", "p1nn", "poe")] == [
+        *("SparseGreedy", "LeastSquaresGPClassifier", "ProbabilisticNearestNeighbour", "ProductOfExperts")
+    ]

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -52,6 +53,8 @@ class SparseGreedy(LowRankApproximation):
     >>> bool(model.certificate_.relative_gap < 0.025), bool(len(model.approximation_.features.inducing_inputs) < 60)
     (True, True)
     """
+
+    short_names: ClassVar = {"sparse-greedy": {}, "sga": {}}
 
     n_inducing: int = eqx.field(default=500, static=True)
     _: KW_ONLY

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from errorband.approximations import APPROXIMATIONS
@@ -80,7 +80,8 @@ def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: A
     """
     classes = encoder.task == "classification"
     if isinstance(model, BaseEstimator):
-        if not isinstance(model, ClassifierMixin if classes else RegressorMixin):
+        model = _for_task(model, settings, classes)
+        if not (is_classifier if classes else is_regressor)(model):
             holds, others = ("classes", "numbers") if classes else ("numbers", "classes")
             raise Problem(
                 f"--model {settings.model} is for {others} and the target holds {holds}, so choose from "
@@ -103,6 +104,19 @@ def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: A
     if settings.weight is not None and not has_fit_parameter(estimator, "sample_weight"):
         raise Problem(f"--weight means nothing to --model {settings.model}, so leave it out.", ExitCode.USAGE)
     return estimator.set_params(**asked, **{name: value for name, value in options.items() if name in known})
+
+
+def _for_task(model: Any, settings: Settings, classes: bool) -> Any:
+    """The estimator of the same name for this task, if there are two; members of a committee that suit the task."""
+    if (is_classifier if classes else is_regressor)(model):
+        return model
+    try:
+        other = _names_of_models(classes)(settings.model)
+    except ValueError:
+        return model
+    if classes and not is_classifier(other) and "estimator" in other.get_params(deep=False):
+        return other.set_params(estimator=GPClassifier())
+    return other
 
 
 def _names_of_models(classes: bool) -> Names:

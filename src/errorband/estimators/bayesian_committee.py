@@ -1,7 +1,7 @@
 """The Bayesian committee machine."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -85,6 +85,7 @@ class BayesianCommittee(Committee):
     True
     """
 
+    short_names: ClassVar = {"bayesian-committee": {}, "bcm": {}}
     query: Any
     _state: Any
 

@@ -1,6 +1,6 @@
 """Least-squares classification: regression on labels, with probabilities afterwards."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +60,8 @@ class LeastSquaresGPClassifier(ProbabilisticClassifier):
     >>> model.predict([[0.8], [2.4]]).tolist()
     [True, False]
     """
+
+    short_names: ClassVar = {"least-squares-gp": {}, "lsc": {}}
 
     def __init__(
         self, kernel=None, *, criterion="loo", variance=True, optimizer="lbfgs", normalize=True, random_state=None

@@ -1,5 +1,7 @@
 """The nearest neighbour with a probability."""
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
@@ -34,6 +36,8 @@ class ProbabilisticNearestNeighbour(ProbabilisticClassifier):
     >>> model.predict_proba([[0.6]])
     array([[0.875, 0.125]])
     """
+
+    short_names: ClassVar = {"nearest-neighbour": {}, "p1nn": {}}
 
     def __init__(self, *, normalize=True):
         self.normalize = normalize

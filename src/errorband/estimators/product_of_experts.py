@@ -1,6 +1,6 @@
 """Products of experts."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from errorband.estimators.committee import Committee
 from errorband.posterior import Posterior
@@ -57,6 +57,8 @@ class ProductOfExperts(Committee):
     >>> bool(abs(mean[0] - 1) < 0.1), bool(std[1] > 3 * std[0])
     (True, True)
     """
+
+    short_names: ClassVar = {"product-of-experts": {}, "poe": {}}
 
     def __init__(
         self,

@@ -45,6 +45,8 @@ def test_two_and_three_classes(model):
         assert_allclose(p.sum(axis=1), 1.0)
         assert np.array_equal(model.classes_[np.argmax(p, axis=1)], model.predict(NEW))
         assert model.score(X, y) > 0.75
+        assert_allclose(model.training_data()[0], X)
+        assert np.array_equal(model.training_data()[1], y)
         assert set(model.decide(NEW, reject=0.0001).tolist()) <= {None, *np.unique(y).tolist()}
 
 

@@ -43,7 +43,6 @@ class ProbabilisticNearestNeighbour(ProbabilisticClassifier):
         self.normalize = normalize
 
     def _fit(self, scaled: np.ndarray, codes: np.ndarray) -> None:
-        self._rows, self._codes = scaled, codes
         n = len(codes)
         # Of duplicates either may come first: the nearest other row is the one that is not the row itself.
         _, near = NearestNeighbors(n_neighbors=2).fit(scaled).kneighbors(scaled)

@@ -40,7 +40,8 @@ class ProbabilisticClassifier(Savable, ClassifierMixin, BaseEstimator):
         self.class_prior_ = np.bincount(codes) / len(codes)
         everything = np.zeros(X.shape[1], bool)
         self.scaling_ = Scaling.standardise(X, None, everything) if self.normalize else Scaling.identity(X.shape[1])
-        self._fit(self.scaling_.inputs(X), codes)
+        self._rows, self._codes = self.scaling_.inputs(X), codes
+        self._fit(self._rows, codes)
         return self
 
     def _fit(self, scaled: np.ndarray, codes: np.ndarray) -> None:
@@ -55,6 +56,11 @@ class ProbabilisticClassifier(Savable, ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=np.float64)
         check_magnitude(X, "X")
         return self.scaling_.inputs(X)
+
+    def training_data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs (n, D) and labels (n,) the model learned from, in the units of the data."""
+        check_is_fitted(self)
+        return self._rows * self.scaling_.x_scale + self.scaling_.x_shift, self.classes_[self._codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class: (n, C), columns in the order of ``classes_``."""

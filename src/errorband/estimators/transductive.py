@@ -108,9 +108,9 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
         extra = np.zeros((0, scaled.shape[1])) if self._unlabelled is None else self.scaling_.inputs(self._unlabelled)
         del self._unlabelled
         kernel: Any = self.first_.kernel_
-        self._rows = np.concatenate([scaled, extra])
-        K = gram(kernel, self._rows, self._rows)
-        n, f = len(codes), np.zeros(len(self._rows))
+        self._all_rows = np.concatenate([scaled, extra])
+        K = gram(kernel, self._all_rows, self._all_rows)
+        n, f = len(codes), np.zeros(len(self._all_rows))
         guess = expit(self.first_.predict_latent(extra)[0]) if len(extra) else np.zeros(0)
         target = np.concatenate([codes.astype(float), guess])
         if self.labels == "hard":
@@ -131,9 +131,9 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
     @in_double_precision
     def _probabilities(self, scaled: np.ndarray) -> np.ndarray:
         kernel: Any = self.first_.kernel_
-        cross = gram(kernel, scaled, self._rows)
+        cross = gram(kernel, scaled, self._all_rows)
         root = np.sqrt(self._curvature)
-        K = gram(kernel, self._rows, self._rows)
+        K = gram(kernel, self._all_rows, self._all_rows)
         B = np.eye(len(K)) + root[:, None] * K * root
         half = root[:, None] * cross.T
         variance = diagonal(kernel, scaled) - np.sum(half * np.linalg.solve(B, half), axis=0)

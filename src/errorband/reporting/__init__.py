@@ -213,7 +213,9 @@ def assess(
 
 
 def _check_model(model: Any) -> None:
-    if not ((is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "loo"))):
+    if not (
+        (is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "decide"))
+    ):
         raise TypeError(
             f"A report takes a fitted errorband regressor or classifier; got {type(model).__name__}. Of a pipeline or "
             "a search, pass the estimator itself and the inputs as it sees them."

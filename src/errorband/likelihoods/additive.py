@@ -21,7 +21,7 @@ class AdditiveNoise(Likelihood):
         """Var ε."""
         raise NotImplementedError
 
-    def noise_cdf(self, r: np.ndarray) -> np.ndarray:
+    def noise_cdf(self, r: Any) -> Any:
         """P(ε ≤ r)."""
         raise NotImplementedError
 
@@ -44,7 +44,8 @@ class AdditiveNoise(Likelihood):
         def log_mass(a, b):  # of ε between two limits
             f, w = panel_rule(centres, widths, a, b, xp=np)
             log_p = in_rows(log_prob_of, self, np.repeat(y, f.shape[1]), f.reshape(-1, 1)).reshape(f.shape)
-            return logsumexp(log_p - 0.5 * ((f - mean[:, None]) / std[:, None]) ** 2, b=w, axis=1)
+            log_p = log_p - 0.5 * ((f - mean[:, None]) / std[:, None]) ** 2
+            return np.asarray(logsumexp(log_p, b=w, axis=1))
 
         below, inside, above = (log_mass(a, b) for a, b in itertools.pairwise(edges))
         return expit(np.logaddexp(below, above) - inside)
@@ -59,8 +60,8 @@ class AdditiveNoise(Likelihood):
         scale = 1.0
         while self.noise_cdf(scale) < 0.75:
             scale *= 2
-        quartile = brentq(lambda r: self.noise_cdf(r) - 0.75, 0.0, scale)
-        return 3 * quartile / 0.6745
+        quartile: Any = brentq(lambda r: self.noise_cdf(r) - 0.75, 0.0, scale)
+        return 3 * float(quartile) / 0.6745
 
     def predictive_moments(self, mean, variance):
         """Mean and variance of y: the variances of f and ε add up."""

@@ -22,7 +22,7 @@ from errorband.quadrature import (
 )
 from errorband.special import log_ndtr
 
-THREE = 24, 3, 4.4  # nodes in each of three dimensions, and their reach
+THREE = 28, 3, 3.9  # nodes in each of three dimensions, and their reach
 
 
 class Gate(NamedTuple):
@@ -220,7 +220,7 @@ def _rate(b: Branch, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
         return weight * ndtr(t[0])
     first, second = b.gates
     rho = first.sign * second.sign * cov[:, first.latent, second.latent] / (size[0] * size[1])
-    return weight * ndtr2(*t, rho)
+    return weight * ndtr2(t[0], t[1], rho)
 
 
 class _Part(NamedTuple):

@@ -79,7 +79,7 @@ class Chains:
 
     def to_arviz(self) -> Any:
         """The draws as an ``arviz.InferenceData`` (arviz is imported here)."""
-        import arviz
+        import arviz  # pyright: ignore[reportMissingImports]
 
         names = self.names or tuple(f"x[{i}]" for i in range(self.draws.shape[2]))
         return arviz.from_dict({"posterior": {name: self.draws[:, :, i] for i, name in enumerate(names)}})

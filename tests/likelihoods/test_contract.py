@@ -33,7 +33,6 @@ from errorband.likelihoods import (
     RobustThreshold,
     Softmax,
     StudentT,
-    Triplet,
     Twinned,
     TwinnedLabels,
     TwoExperts,
@@ -80,7 +79,6 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(CompoundOutliers(0.3, [2.0, -1.0, 0.0], [0.5, 0.8, 5.0], [0.2, 0.0, -0.1], 0.4), [-1.2, 0.1, 3.0])
     ],
     "Ignorance": [Example(Ignorance(0.3, 0.5, 4.0, 0.4), [-1.2, 0.1, 3.0])],
-    "Triplet": [Example(Triplet(6.0, 1.5, 2.0, 0.3, -0.2), [-1.2, 0.1, 3.0])],
     "TwinnedLabels": [Example(TwinnedLabels(0.2, 0.4), [-1, 1, 1])],
     "TwoExperts": [Example(TwoExperts(6.0, 1.5, 0.3), [-1.2, 0.1, 3.0])],
     "Twinned": [Example(Twinned(0.3, 20.0, 0.4), [-1.2, 0.1, 3.0])],

@@ -22,7 +22,7 @@ from errorband.quadrature import (
 )
 from errorband.special import log_ndtr
 
-THREE = 28, 3, 3.9  # nodes in each of three dimensions, and their reach
+THREE = 24, 3, 4.4  # nodes in each of three dimensions, and their reach
 
 
 class Gate(NamedTuple):

@@ -89,18 +89,20 @@ def main() -> None:
     header = ["model", "AIS (effective runs)"]
     for rule in RULES:
         header += [rule, "mean off by"]
+    done = {str(line[0]) for line in rows}
+    left = [name for name in MODELS if name not in done]
+    missing = f"\nNot finished in this run: {', '.join(left)}.\n" if left else ""
     text = f"""# Gaussian rules against samplers
 
 30 rows, hyperparameters fixed; for the three robust models a burst of three wrong targets and a single one. Log
-evidence
-by annealed importance sampling ({options.runs} runs of {options.temperatures} temperatures, with its standard error)
+evidence by annealed importance sampling ({options.runs} runs of {options.temperatures} temperatures, with its standard error)
 and by the rules (* did not converge). "Mean off by": difference of the posterior means of f at the rows from those of
 Markov chains (Gibbs on the indicators for the twinned model, elliptical slices for the others), in posterior standard
 deviations: average and largest. The last column says whether the chains mixed (R̂ below 1.05 and 100 effective draws
 everywhere).
 
 {table([*header, "mixed"], rows)}
-"""
+{missing}"""
     command = f"python benchmarks/reproduce/ep_ais.py --runs {options.runs} --temperatures {options.temperatures}"
     write_page("ep-ais", command, results.began, text)
 

@@ -95,11 +95,11 @@ def main() -> None:
     text = f"""# Gaussian rules against samplers
 
 30 rows, hyperparameters fixed; for the three robust models a burst of three wrong targets and a single one. Log
-evidence by annealed importance sampling ({options.runs} runs of {options.temperatures} temperatures, with its standard
-error) and by the rules (* did not converge). "Mean off by": difference of the posterior means of f at the rows from those of
-Markov chains (Gibbs on the indicators for the twinned model, elliptical slices for the others), in posterior standard
-deviations: average and largest. The last column says whether the chains mixed (R̂ below 1.05 and 100 effective draws
-everywhere).
+evidence by annealed importance sampling ({options.runs} runs of {options.temperatures} temperatures, with its
+standard error) and by the rules (* did not converge). "Mean off by": difference of the posterior means of f at the
+rows from those of Markov chains (Gibbs on the indicators for the twinned model, elliptical slices for the others), in
+posterior standard deviations: average and largest. The last column says whether the chains mixed (R̂ below 1.05 and
+100 effective draws everywhere).
 
 {table([*header, "mixed"], rows)}
 {missing}"""

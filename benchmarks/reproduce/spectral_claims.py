@@ -75,5 +75,14 @@ def claims(results: Results) -> str:
     sizes = "; ".join(f"{name}: {singular(name)} (thesis {text})" for name, text in said.items())
     rows: list[list[Any]] = [[number, text, outcome, told] for number, text, (outcome, told) in lines]
     rows.append(["C16", "Effective dimension of BN-MCN's input weights", "see figures", sizes])
+    elsewhere = {
+        "C1": ("The sinc toy", "spectral-toy.md"),
+        "C14": ("Robust networks", "spectral-toy.md"),
+        "C15": ("Classification, table 5.1", "table-5-1.md"),
+        "C17": ("Covariances from few spectral points", "spectral-toy.md"),
+        "C18": ("Speed", "spectral-speed.md"),
+    }
+    rows += [[number, text, f"[page]({page})", ""] for number, (text, page) in elsewhere.items()]
+    rows.sort(key=lambda row: int(row[0][1:]))
     note = "Each comparison is at the largest m that was run; smaller is better throughout."
     return f"{note}\n\n{table(['', 'claim', 'here', 'figures'], rows)}"

@@ -58,7 +58,7 @@ def standings(results: Results, models: list[str], regression: bool) -> str:
         line.append(f"{np.median([np.mean([s['seconds'] for s in f[m]]) for f in complete.values()]):.1f}")
         lines.append(line)
     left_out = sorted(set(results) - set(complete))
-    told = f"\n\nNot all models ended on: {', '.join(left_out)}." if left_out else ""
+    told = f"\n\nNot finished by all models: {', '.join(left_out)}." if left_out else ""
     worst = "\n\n" + far_behind(complete, "linear") if "linear" in models and "default" in models else ""
     return table(header, lines) + told + worst
 

@@ -30,7 +30,7 @@ def sinc(kind: str, seed: int) -> dict[str, float]:
     far = model.predict([[8.0]], return_std=True, latent=True)
     return {
         "nmse": nmse(np.sinc(new[:, 0]), model.predict(new), float(y.mean())),
-        "noise": float(np.sqrt(model.likelihood_.noise_variance) * model.scaling_.y_scale),
+        "noise": float(np.sqrt(model.likelihood_.noise_variance)),
         "far mean": float(far[0][0]),
         "far std": float(far[1][0]),
     }

@@ -65,7 +65,7 @@ def basis(model: Any, X_test: np.ndarray) -> BasisContent | None:
         return None
     features, layer = model._model.latent.features, layer_of(model)
     members = getattr(model, "mixture_members_", [model])
-    single, noise = len(members) == 1, [getattr(m.likelihood_, "noise_variance", None) for m in members]
+    single, noise = len(members) == 1, [getattr(m._model.likelihood, "noise_variance", None) for m in members]
     spectrum = None
     if single and model.n_features_in_ == 1 and hasattr(features, "frequencies"):
         found = fourier_transform(model)

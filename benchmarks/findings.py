@@ -3,6 +3,9 @@
     python benchmarks/findings.py                # 200 tables, writes docs/benchmarks/findings.md
     python benchmarks/findings.py --tables 20 --output out/trial.md
 
+What was found in each table is kept in ``benchmarks/.raw/findings.jsonl``: a run that was ended goes on from there, and
+one that shall begin anew needs it removed.
+
 Each table has 300 rows, five numbers and a column of words. Which inputs bend the target, move it along a straight line
 or do nothing is drawn for each table, and so is what is wrong with it: outliers, a burst of rows in error, noise that
 grows with an input, or none of these; missing cells; rows copied; an input computed from the target. The tables go
@@ -11,6 +14,7 @@ through what ``errorband fit --missing impute --report`` does, and its findings 
 
 import argparse
 import collections
+import json
 import warnings
 from pathlib import Path
 
@@ -125,36 +129,52 @@ def _share(part: int, whole: int) -> str:
     return f" ({100 * part / whole:.0f} %)" if whole else ""
 
 
-def run(n_tables: int, output: Path) -> None:
-    """Look at tables and write the page."""
-    tally, coverage, clean, alarms = Tally(), {True: [], False: []}, 0, 0
-    expected = {title for titles in OF_TABLES.values() for title in titles} | set(OF_INPUTS.values())
-    others: collections.Counter = collections.Counter()
-    for seed in range(n_tables):
+def run(n_tables: int, raw: Path) -> list[dict]:
+    """Look at tables; what was found in each is kept in a file, so that a run that was ended goes on from there."""
+    records = [json.loads(line) for line in raw.read_text().splitlines()] if raw.exists() else []
+    done = {record["seed"] for record in records}
+    for seed in (seed for seed in range(n_tables) if seed not in done):
         table, kinds, wrong = planted_table(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found, held, complete = looked_at(table, seed)
+        record = {
+            "seed": seed,
+            "inputs": {kind: sorted(names) for kind, names in kinds.items()},
+            "planted": sorted(wrong),
+            "found": {title: sorted(about) for title, about in found.items()},
+            "complete": held[complete].tolist(),
+            "incomplete": held[~complete].tolist(),
+        }
+        with raw.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        records.append(record)
+        print(f"{seed}: planted {record['planted']}, found {sorted(found)}", flush=True)
+    return [record for record in records if record["seed"] < n_tables]
+
+
+def counted(records: list[dict]) -> Tally:
+    """Compare what was found with what was planted."""
+    tally = Tally()
+    for record in records:
+        wrong, found, seed = set(record["planted"]), record["found"], {record["seed"]}
         # An input that is the target itself leaves the others no effect, and no errors to be found.
         hidden = {*OF_INPUTS, "outliers", "burst", "unequal noise"} if "leak" in wrong else set()
         for kind, title in OF_INPUTS.items():
             if kind not in hidden:
-                tally.add(kind, kinds[kind], found.get(title, set()))
+                tally.add(kind, set(record["inputs"][kind]), set(found.get(title, ())))
         for kind, titles in OF_TABLES.items():
             if kind not in hidden:
-                tally.add(kind, {seed} if kind in wrong else set(), {seed} if set(titles) & set(found) else set())
-        if not wrong:
-            clean += 1
-            alarms += bool(set(found) - set(OF_INPUTS.values()))
-        others.update(set(found) - expected)
-        for whole in (True, False):
-            coverage[whole] += held[complete == whole].tolist()
-        print(f"{seed}: planted {sorted(wrong)}, found {sorted(found)}", flush=True)
-        if (seed + 1) % 20 == 0 or seed + 1 == n_tables:  # what there is so far, should it be ended
-            output.write_text(page(seed + 1, tally, coverage, (clean, alarms), others), encoding="utf-8")
+                tally.add(kind, seed if kind in wrong else set(), seed if set(titles) & set(found) else set())
+    return tally
 
 
-def page(n: int, tally: Tally, coverage: dict, clean: tuple[int, int], others: collections.Counter) -> str:
+def page(records: list[dict]) -> str:
+    """Return the page: precision, recall, coverage."""
+    n, tally = len(records), counted(records)
+    expected = {title for titles in OF_TABLES.values() for title in titles} | set(OF_INPUTS.values())
+    sound = [set(r["found"]) - set(OF_INPUTS.values()) for r in records if not r["planted"]]
+    others = collections.Counter(title for r in records for title in set(r["found"]) - expected)
     lines = [
         "# Findings of reports on tables with planted truths",
         "",
@@ -169,13 +189,13 @@ def page(n: int, tally: Tally, coverage: dict, clean: tuple[int, int], others: c
         "|---|---|---|---|",
         *[tally.row(kind) for kind in (*OF_INPUTS, *OF_TABLES)],
         "",
-        f"Of {clean[0]} tables with nothing wrong, {clean[1]} got a finding other than about their inputs.",
+        f"Of {len(sound)} tables with nothing wrong, {sum(map(bool, sound))} got a finding that is not about inputs.",
         "",
         "| held-out rows | targets inside their 95 % band |",
         "|---|---|",
     ]
-    for whole, name in ((True, "complete"), (False, "with missing cells")):
-        held = np.array(coverage[whole])
+    for key, name in (("complete", "complete"), ("incomplete", "with missing cells")):
+        held = np.array([v for r in records for v in r[key]])
         if len(held):
             error = 100 * held.std() / np.sqrt(len(held))
             lines.append(f"| {name} ({len(held):,}) | {100 * held.mean():.1f} % ± {error:.1f} |")
@@ -190,6 +210,10 @@ if __name__ == "__main__":
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parents[1] / "docs" / "benchmarks" / "findings.md"
     )
+    parser.add_argument("--raw", type=Path, default=Path(__file__).parent / ".raw" / "findings.jsonl")
     asked = parser.parse_args()
+    asked.raw.parent.mkdir(parents=True, exist_ok=True)
+    text = page(run(asked.tables, asked.raw))
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    run(asked.tables, asked.output)
+    asked.output.write_text(text, encoding="utf-8")
+    print(text)

@@ -27,8 +27,8 @@ def _houses(n, seed):
 
 @pytest.fixture(scope="module")
 def houses():
-    """A table model of 150 complete rows."""
-    frame = _houses(150, 0)
+    """A table model of 300 complete rows."""
+    frame = _houses(300, 0)
     encoder = TableEncoder.fit(frame, target="price", missing="impute")
     X, y = as_frame(encoder.transform(frame))
     model = GPRegressor(Linear()).fit(X, y)
@@ -38,7 +38,7 @@ def houses():
 
 @pytest.fixture(scope="module")
 def new():
-    return _houses(600, 1)
+    return _houses(1500, 1)
 
 
 @pytest.mark.parametrize("gone", [[], ["area"], ["rooms"], ["city"], ["area", "city"]], ids=str)

@@ -126,9 +126,9 @@ class Kernel(Module):
         kernel, children = self, self.children()
         if children and type(self).child_columns is Kernel.child_columns:  # children see the same columns
             for name, child in children.items():
-                kernel = _with_field(kernel, name, child.without_column(column, n_features))
+                kernel = with_fields(kernel, **{name: child.without_column(column, n_features)})
             return kernel
-        return _with_field(kernel, "active_dims", tuple(d for d in range(n_features) if d != column))
+        return with_fields(kernel, active_dims=tuple(d for d in range(n_features) if d != column))
 
     def raw_columns(self, n_features: int) -> np.ndarray:
         """Mask of the columns that must not be standardised."""

@@ -514,7 +514,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Class probabilities at the posterior mean."""
         if hasattr(self, "estimators_"):
             return one_vs_rest.together([m._plug_in_probabilities(scaled) for m in self.estimators_])
-        return self._model.likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
+        likelihood: Any = self._model.likelihood
+        return likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
 
     # ------------------------------------------------------------------ checking
     def loo(self) -> ClassLeaveOneOut:

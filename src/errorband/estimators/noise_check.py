@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from scipy.special import logsumexp
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -70,8 +69,8 @@ def _student(z: np.ndarray) -> float:
 def _mixture(z: np.ndarray) -> float:
     def log_likelihood(v: np.ndarray) -> float:
         fraction, small, large = 0.5 / (1 + np.exp(-v[0])), np.exp(v[1]), np.exp(v[1]) + np.exp(v[2])
-        terms = np.log1p(-fraction) + norm.logpdf(z, scale=small), np.log(fraction) + norm.logpdf(z, scale=large)
-        return float(np.sum(logsumexp(terms, axis=0)))
+        within, beyond = norm.logpdf(z, scale=small), norm.logpdf(z, scale=large)
+        return float(np.sum(np.logaddexp(np.log1p(-fraction) + within, np.log(fraction) + beyond)))
 
     return _maximum(log_likelihood, [-2.0, np.log(np.median(np.abs(z)) / 0.67 + 1e-12), 1.0], 2, len(z))
 

@@ -667,7 +667,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._check_outliers()
         data, rule = self._prepared_rows(), self.inference_
         mean, cov = rule.cavities(self._model, data, self._state)  # pyright: ignore[reportAttributeAccessIssue]
-        return self._model.likelihood.outlier_probability(data.y, *self._of_latents(mean, cov))
+        likelihood: Any = self._model.likelihood
+        return likelihood.outlier_probability(data.y, *self._of_latents(mean, cov))
 
     def predict_outlier_probability(self, X: Any, y: Any = None) -> np.ndarray:
         """Probability that a target at each input is an outlier: before it is seen, or given its value.
@@ -694,10 +695,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         self._check_outliers()
         mean, cov = self.posterior_.marginals(self._inputs(X))
+        likelihood: Any = self._model.likelihood
         arguments = self._of_latents(mean, cov)
         if y is None:
-            return self._model.likelihood.outlier_rate(*arguments)
-        return self._model.likelihood.outlier_probability(self.scaling_.targets(np.asarray(y, float)), *arguments)
+            return likelihood.outlier_rate(*arguments)
+        return likelihood.outlier_probability(self.scaling_.targets(np.asarray(y, float)), *arguments)
 
     def _check_outliers(self) -> None:
         check_is_fitted(self)

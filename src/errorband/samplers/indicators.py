@@ -1,5 +1,7 @@
 """Gibbs sampling of the indicators of a twinned Gaussian process, with the function integrated out."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.linalg
 from scipy.special import log_ndtr
@@ -11,7 +13,7 @@ SLICES = 5  # elliptical slices of the gate for each sweep over the indicators
 
 
 def gibbs_indicators(
-    roots: tuple[np.ndarray, np.ndarray],
+    roots: Sequence[np.ndarray],
     r: np.ndarray,
     gate_mean: np.ndarray,
     variances: tuple[float, float],

@@ -82,7 +82,7 @@ class Encoded:
     @property
     def incomplete(self) -> list[Any]:
         """The names of the rows with such cells."""
-        return [name for name, gone in zip(self.row_names, self.gaps.any(axis=1), strict=True) if gone]
+        return [name for name, gone in zip(self.row_names, np.any(self.gaps, axis=1).tolist(), strict=True) if gone]
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Return one value per row of the table from one per kept row, with NaN for the others.

@@ -1,7 +1,7 @@
 """Warnings and notes for the reader of a report: findings about the fit and about the data."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ def warnings_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda f: f.level != "warning"))
 
 
-def fit_findings(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Finding]:
+def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> list[Finding]:
     """Return findings about the search, inference, jitter, noise and bounds."""
     found: list[Finding] = []
     searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]

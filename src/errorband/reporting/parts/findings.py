@@ -52,7 +52,7 @@ def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> l
     return found + _noise(model, rows, y) + _bounds(model.members_[0])
 
 
-def _noise(model: Any, rows: list[Hyperparameter], y: np.ndarray) -> list[Finding]:
+def _noise(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> list[Finding]:
     noise = next((r for r in rows if r.kind == "noise_variance"), None)
     transform = getattr(model.scaling_, "transform", None)
     spread = float(np.std(y if transform is None else transform.forward(y)))

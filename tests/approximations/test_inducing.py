@@ -204,7 +204,8 @@ def test_fitc_for_classes_agrees_with_gpml(rule, tolerance):
 @pytest.mark.parametrize("name", ["VFE", "FITC"])
 def test_targets_without_noise(name):
     X = np.linspace(0, 10, 100)[:, None]
-    model = GPRegressor(approximation=FAMILY[name](20), random_state=0, optimizer=errorband.LBFGS(max_iter=40))
+    settings = {"random_state": 0, "optimizer": errorband.LBFGS(max_iter=40)}
+    model = GPRegressor(SquaredExponential(), approximation=FAMILY[name](20), **settings)
     mean, std = model.fit(X, np.sin(X[:, 0])).predict(X, return_std=True)
     assert_allclose(mean, np.sin(X[:, 0]), atol=1e-3)
     assert std.max() < 1e-2
@@ -278,7 +279,8 @@ def test_moving_the_dead_cannot_lose_the_model(failure, data, monkeypatch):
     maximise = errorband.LBFGS.maximise
 
     def second_fails(self, *args, **settings):
-        calls.append(settings["label"])
+        if "starts" not in settings["label"]:  # those of a scout
+            calls.append(settings["label"])
         if "moved" in settings["label"]:
             raise failure
         return maximise(self, *args, **settings)
@@ -299,7 +301,7 @@ def test_an_interrupt_before_all_rows_were_seen_keeps_the_first_look(data, monke
     maximise = errorband.LBFGS.maximise
 
     def second_is_interrupted(self, *args, **settings):
-        if "first on" in settings["label"]:
+        if "first on" in settings["label"] or "starts" in settings["label"]:
             return maximise(self, *args, **settings)
         raise KeyboardInterrupt
 

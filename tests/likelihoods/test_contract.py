@@ -105,7 +105,7 @@ def test_the_same_density_in_other_units(example):
         return
     scale = 7.0
     other = example.likelihood.in_units(Change(np.ones(1), np.zeros(1), y=scale))
-    f = np.array([0.4, -0.3][: example.L])
+    f = np.array([0.4, -0.3, 0.2][: example.L])
     there = f * [scale if example.likelihood.latent_in_units(l) else 1.0 for l in range(example.L)]
     log_prob, other_log_prob = (_one_latent(lik.log_prob, lik) for lik in (example.likelihood, other))
     for y in example.y:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from errorband.likelihoods.base import robust_scale
 from errorband.likelihoods.gated import Branch, Gate, Gated
 from errorband.likelihoods.twinned import gate_kernel
-from errorband.parameters import POSITIVE, REAL, hyperparameter
+from errorband.parameters import POSITIVE, REAL, VARIANCE, hyperparameter
 
 
 class TwoExperts(Gated):
@@ -34,7 +34,7 @@ class TwoExperts(Gated):
     (array([2.5]), array([0.5]))
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     variance_ratio: Any = hyperparameter(POSITIVE, ndim=0)
     bias: Any = hyperparameter(REAL, ndim=0)
     n_latents: ClassVar[int] = 3

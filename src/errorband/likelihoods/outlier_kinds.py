@@ -9,7 +9,7 @@ import numpy as np
 from errorband.likelihoods.base import robust_scale
 from errorband.likelihoods.gated import Branch, Gate, Gated
 from errorband.likelihoods.twinned import REGULAR, Twinned, gate_kernel
-from errorband.parameters import POSITIVE, REAL, hyperparameter
+from errorband.parameters import LEVEL, POSITIVE, REAL, SPREAD, VARIANCE, hyperparameter
 
 
 class Ignorance(Gated):
@@ -36,9 +36,9 @@ class Ignorance(Gated):
     array([2.5])
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
-    centre: Any = hyperparameter(REAL, ndim=0)
-    outlier_variance: Any = hyperparameter(POSITIVE, ndim=0)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
+    centre: Any = hyperparameter(REAL, ndim=0, unit=LEVEL)
+    outlier_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     bias: Any = hyperparameter(REAL, ndim=0)
     n_latents: ClassVar[int] = 2
     further_starts: ClassVar[tuple[dict[str, float], ...]] = Twinned.further_starts
@@ -94,9 +94,9 @@ class CompoundOutliers(Gated):
     array([2.5])
     """
 
-    noise_variance: Any = hyperparameter(POSITIVE, ndim=0)
-    offsets: Any = hyperparameter(REAL, ndim=1)
-    outlier_variances: Any = hyperparameter(POSITIVE, ndim=1)
+    noise_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
+    offsets: Any = hyperparameter(REAL, ndim=1, unit=SPREAD)
+    outlier_variances: Any = hyperparameter(POSITIVE, ndim=1, unit=VARIANCE)
     logits: Any = hyperparameter(REAL, ndim=1)
     bias: Any = hyperparameter(REAL, ndim=0)
     n_latents: ClassVar[int] = 2

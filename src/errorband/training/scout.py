@@ -35,7 +35,12 @@ class Scout(Strategy):
             return self.inner.run(problem, settings)
         left = settings.within(settings.seconds - trained.seconds)
         found = self.inner.run(dataclasses.replace(problem, model=model), left)
-        return found if found.result is None else dataclasses.replace(found, result=found.result.after(trained))
+        if found.result is None:
+            return found
+        result = found.result.after(trained)
+        if len(problem.data.y) <= ROWS and all(latent.features is None for latent in model.latents):
+            result = dataclasses.replace(result, trace=trained.trace + result.trace)  # of the same function
+        return dataclasses.replace(found, result=result)
 
 
 def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:

@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose
 
 import dense_reference as dense
 import errorband
-from errorband import GPClassifier, means
+from errorband import BayesianCommittee, GPClassifier, RVMRegressor, means
 from errorband.approximations import FITC, PIC, Exact, Nystrom
 from errorband.inference import EP, MCMC, Laplace
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.posterior import POSTERIORS, MixturePosterior
 from errorband.training import FitResult, Stop, Trained
-from sparse_reference import fixed
+from sparse_reference import KERNEL, fixed
 
 DATA_X, DATA_Y, _ = dense.formula_data()
 X, Y, X_NEW = DATA_X[:16], DATA_Y[:16], 1.5 * DATA_X  # 60 rows, some outside the data
@@ -58,12 +58,20 @@ CASES = {
     "three latents, inducing": (FITC(inducing_inputs=Z), Softmax(3), Laplace(), {}),
     "three latents, local": (LOCAL, Softmax(3), Laplace(), {}),
 }
-every_case = pytest.mark.parametrize("case", CASES)
+# Those of other estimators, fitted to X and Y.
+OTHERS = {
+    "augmented": lambda: RVMRegressor(KERNEL, healing="augmented", optimizer=None, normalize=False).fit(X, Y),
+    "committee": lambda: BayesianCommittee(fixed(Exact()), n_members=2, random_state=0).fit(X, Y).committee_,
+}
+EVERY = [*CASES, *OTHERS]
+every_case = pytest.mark.parametrize("case", EVERY)
 one_latent = pytest.mark.parametrize("case", [case for case in CASES if "three" not in case])
 
 
 @functools.cache
 def fitted(case):
+    if case in OTHERS:
+        return OTHERS[case]()
     approximation, likelihood, rule, options = CASES[case]
     y = {"Bernoulli": np.where(Y > 0.1, 1.0, -1.0), "Softmax": np.digitize(Y, [-0.3, 0.4]).astype(float)}
     model = fixed(approximation, likelihood=likelihood, inference=rule, **options)
@@ -72,8 +80,8 @@ def fitted(case):
 
 
 def test_every_registered_posterior_has_a_case():
-    found = {type(fitted(case).posterior_) for case in CASES}
-    assert found == set(POSTERIORS.values()), "add a model that is predicted with the new posterior to CASES"
+    found = {type(fitted(case).posterior_) for case in EVERY}
+    assert found == set(POSTERIORS.values()), "add a model that is predicted with the new posterior to CASES or OTHERS"
 
 
 @every_case
@@ -89,6 +97,8 @@ def test_shapes_and_signs(case):
 
 @every_case
 def test_marginals_are_the_diagonal_of_the_joint(case):
+    if case == "committee":
+        pytest.skip("a committee asked for many inputs together knows more than one asked for each")
     posterior, L = fitted(case).posterior_, fitted(case).likelihood_.n_latents
     mean, cov = posterior.marginals(X_NEW)
     for l in range(L):

@@ -92,7 +92,7 @@ def test_weights_and_known_noise():
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(np.zeros(N), "zero in every row"), (-np.ones(N), "not negative"), (np.ones(3), "one number per row")],
+    [(np.zeros(N), "zero for every row"), (-np.ones(N), "not negative"), (np.ones(3), "one number per row")],
 )
 def test_weights_that_are_none(weights, message):
     with pytest.raises(ValueError, match=message):

@@ -89,6 +89,8 @@ ALL = [
     for i, example in enumerate(examples)
 ]
 every_example = pytest.mark.parametrize("example", ALL)
+RELATIVES = "CompoundOutliers", "Ignorance", "TwoExperts"  # of Twinned: the same integrals with other branches
+marked = [pytest.param(*p.values, id=p.id, marks=pytest.mark.slow if p.id in RELATIVES else ()) for p in ALL]
 pytestmark = pytest.mark.usefixtures("x64")
 
 
@@ -330,7 +332,7 @@ TILTED = [-1.5, 0.4, 2.5], [0.05, 1.0, 6.0]
 TILTED_SEVERAL = [-1.5, 0.4, 2.5], [0.05, 0.5, 1.5]  # the grid of the reference resolves no more
 
 
-@every_example
+@pytest.mark.parametrize("example", marked)
 def test_integrals_against_brute_force(example):
     likelihood = example.likelihood
     y, mean, cov = rows(example, *(TILTED if example.L == 1 else TILTED_SEVERAL))

@@ -117,7 +117,7 @@ def test_bands_are_positive_and_the_evidence_prefers_the_logarithm(sales, fitted
 @pytest.mark.parametrize(
     ("options", "arguments", "error", "message"),
     [
-        ({"target_transform": "box"}, {}, ValueError, "closest: 'box-cox'.*choose from log, logit, box-cox, yeo"),
+        ({"target_transform": "boxcocks"}, {}, ValueError, "closest: 'box-cox'.*choose from log, logit, box-cox, yeo"),
         ({"target_transform": 3}, {}, TypeError, "the name of one"),
         ({"target_transform": "logit"}, {}, ValueError, "between 0 and 1; .* are not, the first"),
         ({"target_transform": "log", "likelihood": "poisson"}, {}, ValueError, "Poisson is for targets as they are"),

@@ -77,7 +77,7 @@ def test_one_model_for_each_class(run, visits, tmp_path):
         (("--kernel", "wiggly"), "There is no kernel 'wiggly', so choose from"),
         (("--kernel", "se+"), "cannot be read"),
         (("--likelihood", "poison"), "There is no likelihood 'poison' (closest: 'poisson')"),
-        (("--likelihood", "probit"), "There is no likelihood 'probit' (closest: 'robust'), so choose from"),
+        (("--likelihood", "probit"), "There is no likelihood 'probit', so choose from beta"),
         (("--multi-class", "one-vs-rest"), "--multi-class means nothing to a model of numbers"),
         (("--model", "fitc(20)", "--inducing", "10"), "both speak of numbers"),
         (("--model", "fitc(20, power=2)"), "no argument 'power'"),

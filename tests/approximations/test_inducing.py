@@ -322,7 +322,8 @@ def test_some_of_the_inducing_inputs_are_learned(learned, still):
     y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
     start = X[:6]
     approximation = FITC(inducing_inputs=start, optimize_inputs=learned)
-    model = GPRegressor(approximation=approximation, normalize=False, optimizer=errorband.LBFGS(max_iter=5))
+    settings = {"normalize": False, "optimizer": errorband.LBFGS(max_iter=5)}
+    model = GPRegressor(SquaredExponential(), approximation=approximation, **settings)
     objective = model.objective(X, y)
     assert len(objective.theta0) == 4 + np.sum(np.broadcast_to(learned, start.shape))
     _, gradient = objective.value_and_gradient(objective.theta0)

@@ -94,7 +94,8 @@ class Huber(AdditiveNoise):
     def noise_cdf(self, r):
         k, Z, tail = self._masses()
         u = -np.abs(r) / float(self.scale)
-        lower = np.where(u < -k, tail * np.exp(k * (u + k)), 0.5 + np.sqrt(2 * np.pi) / Z * (ndtr(u) - 0.5))
+        beyond = tail * np.exp(k * np.minimum(u + k, 0.0))
+        lower = np.where(u < -k, beyond, 0.5 + np.sqrt(2 * np.pi) / Z * (ndtr(u) - 0.5))
         return np.where(r < 0, lower, 1 - lower)
 
     def noise_sample(self, size, rng):

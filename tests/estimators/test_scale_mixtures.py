@@ -48,6 +48,7 @@ def test_mean_precision_is_the_slope_of_the_density(prior):
     assert_allclose(prior.mean_precision(w), -slope / w, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_draws_of_the_precision_have_its_mean(prior):
     draws = prior.sample_precision(np.full(40_000, 1.3), np.random.default_rng(0))

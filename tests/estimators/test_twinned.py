@@ -139,6 +139,7 @@ def test_features(approximation):
     assert np.sqrt(np.mean((model.predict(X, latent="mean") - f) ** 2)) < 0.3
 
 
+@pytest.mark.slow
 def test_two_experts_find_a_step():
     """Two functions and a gate: the prediction changes within a few rows, where one smooth function cannot."""
     rng = np.random.default_rng(0)
@@ -153,6 +154,7 @@ def test_two_experts_find_a_step():
     assert np.isfinite(model.log_evidence_)
 
 
+@pytest.mark.slow
 def test_regions_of_wrong_labels():
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-3, 3, (60, 1)), axis=0)

@@ -207,6 +207,7 @@ def test_with_many_inputs_an_exact_search_on_some_rows_comes_first(monkeypatch):
     assert_allclose(fixed, plain(plain_start.model).latent.features.frequencies)
 
 
+@pytest.mark.slow
 # ---------------------------------------------------------------------------------------------------- other likelihoods
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("likelihood", [StudentT(), OutlierMixture()], ids=lambda l: type(l).__name__)

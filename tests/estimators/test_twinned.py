@@ -140,8 +140,8 @@ def test_features(approximation):
 
 
 @pytest.mark.slow
-def test_two_experts_find_a_step():
-    """Two functions and a gate: the prediction changes within a few rows, where one smooth function cannot."""
+def test_two_experts_have_three_latents_and_an_evidence():
+    """Two functions and a gate around a step. Whether the step is found is not tested yet."""
     rng = np.random.default_rng(0)
     X = np.linspace(-1, 1, 60)[:, None]
     truth = np.where(X[:, 0] < 0, -1.0, 1.0)

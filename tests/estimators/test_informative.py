@@ -14,7 +14,7 @@ from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, IVM
 from errorband.data import TrainingData
 from errorband.inference import EP
-from errorband.inference.ep import tilted_derivatives
+from errorband.inference.ep import log_tilted, tilted_derivatives
 from errorband.kernels import Matern, SquaredExponential
 from errorband.latents import Latent
 from errorband.likelihoods import Bernoulli, Gaussian, Softmax
@@ -98,12 +98,12 @@ def test_three_classes_against_conditioning_afresh(data, x64):
     X, labels, likelihood = X[:8], np.digitize(y[:8], [-0.3, 0.4]).astype(float), Softmax(3)
     structure = Dense(jnp.stack([KERNEL(X)] * 3))
     found, sites = informative_rows(exact_model(KERNEL, likelihood), TrainingData(X, labels), 4)
-    log_tilted = EP().log_tilted(likelihood, None, TrainingData(X, labels))
+    tilted = log_tilted(likelihood, None, labels)
 
     @jax.jit
     def look(sites):
         h, A = structure.condition(sites).marginals()
-        return h, A, *tilted_derivatives(log_tilted, h, A)[1:]
+        return h, A, *tilted_derivatives(tilted, h, A)[1:]
 
     now, taken = Sites.zeros(8, 3), []
     for i, n in enumerate(found):

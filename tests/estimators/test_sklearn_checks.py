@@ -35,25 +35,9 @@ SEARCHES = [
 ]
 
 
-WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
-WEIGHTED_EP = {WEIGHTS: "EP approximates p² by one site and p·p by two, which is not quite the same"}
-
-
-@parametrize_with_checks(
-    [GPRegressor(optimizer=None), GPClassifier(optimizer=None)],
-    expected_failed_checks=lambda estimator: WEIGHTED_EP if isinstance(estimator, GPClassifier) else {},
-)
+@parametrize_with_checks([GPRegressor(optimizer=None), GPClassifier(optimizer=None)])
 def test_sklearn(estimator, check):
     check(estimator)
-
-
-def test_a_weight_of_two_is_the_row_twice_under_laplace():
-    checks = estimator_checks_generator(GPClassifier(optimizer=None, inference="laplace"))
-    for estimator, check in checks:
-        if check.func.__name__ == WEIGHTS:
-            check(estimator)
-            return
-    pytest.fail("scikit-learn has no such check")
 
 
 @pytest.mark.slow

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import errorband
 from errorband import GPClassifier, GPRegressor, means
-from errorband.approximations import DTC, PITC, VFE
-from errorband.inference import KL, Laplace
+from errorband.approximations import DTC, FITC, PITC, VFE, PowerEP
+from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Linear, SquaredExponential
 from errorband.likelihoods import Gaussian, NegativeBinomial, Poisson, StudentT
 
@@ -22,10 +23,19 @@ twice = np.repeat(np.arange(N), times)
 new = RNG.uniform(-2, 2, (5, 2))
 KERNEL = SquaredExponential([0.8, 1.5], 1.2)
 INDUCING = X[:7]
+TIGHT = EP(tolerance=1e-9)
+AT_ROWS = FITC(inducing_inputs=X, optimize_inputs=False)  # nothing is left out at the rows
 
 
 def settings(approximation="exact"):
     return {"kernel": KERNEL, "approximation": approximation, "optimizer": None}
+
+
+def predicted(model):
+    """What a model says of new rows: of targets, and of its latent function."""
+    if isinstance(model, GPClassifier):
+        return model.predict_proba(new), *model.predict_latent(new)
+    return model.predict(new, return_std=True)
 
 
 @pytest.mark.parametrize(
@@ -37,38 +47,59 @@ def settings(approximation="exact"):
         pytest.param({"likelihood": Gaussian(0.1), "mean": means.Constant(marginalize=True)}, y, id="marginal mean"),
         pytest.param({"likelihood": Poisson(), "inference": Laplace()}, counts, id="Poisson, Laplace"),
         pytest.param({"likelihood": StudentT(4.0, 0.3), "inference": KL()}, y, id="Student-t, KL"),
+        pytest.param({"inference": TIGHT}, y > 0, id="two classes, EP"),
+        pytest.param({"inference": TIGHT, "approximation": AT_ROWS}, y > 0, id="two classes, FITC, EP"),
+        pytest.param({"inference": EP("double_loop", tolerance=1e-8)}, y > 0, id="two classes, double loop"),
+        pytest.param(
+            {"likelihood": StudentT(4.0, 0.3), "inference": TIGHT}, y, marks=pytest.mark.slow, id="Student-t, EP"
+        ),
+        pytest.param(
+            {"likelihood": StudentT(4.0, 0.3), "approximation": PowerEP(power=0.5, inducing_inputs=INDUCING)},
+            y,
+            marks=pytest.mark.slow,
+            id="Student-t, power EP",
+        ),
     ],
 )
 def test_a_weight_of_two_is_the_row_twice(options, target):
     """Evidence (also with ``normalize``, whose moments are weighted), predictions and the gradient of the objective."""
-    model = GPRegressor(**{**settings(), **options})
-    weighted, repeated = (
-        (
-            model.fit(X, target, sample_weight=times).predictive(new),
-            model.log_evidence_,
-        ),
-        (model.fit(X[twice], target[twice]).predictive(new), model.log_evidence_),
-    )
-    assert weighted[1] == pytest.approx(repeated[1], rel=1e-7)
-    assert_allclose(weighted[0].mean, repeated[0].mean, rtol=1e-6)
-    assert_allclose(weighted[0].std, repeated[0].std, rtol=1e-6)
-    free = GPRegressor(**{**settings(), **options})
-    once, again = (
-        free.objective(X, target, sample_weight=times),
-        free.objective(X[twice], target[twice]),
-    )
+    model = (GPClassifier if target.dtype == bool else GPRegressor)(**{**settings(), **options})
+    weighted = model.fit(X, target, sample_weight=times)
+    repeated = clone(model).fit(X[twice], target[twice])
+    assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, rel=1e-7)
+    for one, other in zip(predicted(weighted), predicted(repeated), strict=True):
+        assert_allclose(one, other, rtol=1e-6)
+    once, again = model.objective(X, target, sample_weight=times), model.objective(X[twice], target[twice])
     theta = once.theta0 + 0.1
     at, other = once.evaluate(theta), again.evaluate(theta)
     assert_allclose(at.gradient, other.gradient, rtol=1e-5, atol=1e-6)
 
 
-def test_derivatives_in_blocks_by_differences():
-    """PITC has no such identity: what repeated rows leave out is independent for each."""
-    model = GPRegressor(**settings(PITC(inducing_inputs=INDUCING, block_size=8)), likelihood=Gaussian(0.1))
-    objective = model.objective(X, y, sample_weight=np.maximum(times, 0.5))
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(
+            # No identity as above: what repeated rows leave out is independent for each.
+            GPRegressor(**settings(PITC(inducing_inputs=INDUCING, block_size=8)), likelihood=Gaussian(0.1)),
+            id="blocks",
+        ),
+        pytest.param(GPClassifier(**settings(), inference=TIGHT), id="EP, weights below one too"),
+    ],
+)
+def test_derivatives_by_differences(model):
+    target = y > 0 if isinstance(model, GPClassifier) else y
+    objective = model.objective(X, target, sample_weight=np.maximum(times, 0.5))
     theta, steps = objective.theta0, 1e-5 * np.eye(len(objective.theta0))
     numeric = [(objective.evaluate(theta + s).value - objective.evaluate(theta - s).value) / 2e-5 for s in steps]
     assert_allclose(objective.evaluate(theta).gradient, numeric, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_near_one_are_near_none():
+    """Copies above one, powers below: the evidence has no step in between."""
+    model = GPClassifier(**settings(), inference=TIGHT)
+    plain = model.fit(X, y > 0).log_evidence_
+    below, above = (model.fit(X, y > 0, np.full(N, 1 + step)).log_evidence_ for step in (-1e-4, 1e-4))
+    assert (above - plain) / (plain - below) == pytest.approx(1, rel=0.02)
 
 
 def test_targets_are_predicted_with_weight_one():

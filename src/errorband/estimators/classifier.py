@@ -183,7 +183,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         y : array (n,)
             Labels of two or more classes: words, numbers or booleans.
         sample_weight : array (n,), optional
-            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out.
+            Power of each row's likelihood: 2 counts a row twice, 0 leaves it out. Exactly so, except that under
+            FITC and PITC copies of a row would have residuals of their own (``docs/theory/targets.md``).
         """
         X, codes, weights = self._validated(X, y, sample_weight)
         if self._one_for_each_class():

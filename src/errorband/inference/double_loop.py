@@ -10,7 +10,7 @@ import scipy.optimize
 
 from errorband import interrupts
 from errorband.inference.ep import EP, phi, tilted_derivatives
-from errorband.inference.sites import Data, SiteRun, masked
+from errorband.inference.sites import Data, SiteRun, masked, parts
 from errorband.model import PriorAtData
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, second_moment, symmetrise
@@ -29,14 +29,15 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
 
     With the natural parameters λ of the marginals fixed, the sites minimise
 
-        F(sites) = log ∫ prior · sites + Σ_n (1/t) log ∫ p(y_n | f)^t exp(λ_n − t·site_n) df,
+        F(sites) = log ∫ prior · sites + Σ_n (1/ρ) log ∫ p(y_n | f)^t exp(λ_n − ρ·site_n) df,
 
-    where λ_n and site_n stand for the exponents bᵀf − ½fᵀΠf with these natural parameters, and t is the power. F is
-    convex in the sites, and its gradient is the mismatch of moments. The outer loop sets λ to the moments found, or
-    goes as far towards them as leaves λ − t·site proper. Each outer step lowers EP's free energy. Near the fixed point
-    damped parallel sweeps usually converge, much faster than the outer loop does.
+    where λ_n and site_n stand for the exponents bᵀf − ½fᵀΠf with these natural parameters, t is the power, and ρ = t
+    unless rows have weights (:class:`EP`). F is convex in the sites, and its gradient is the mismatch of moments. The
+    outer loop sets λ to the moments found, or goes as far towards them as leaves λ − ρ·site proper. Each outer step
+    lowers EP's free energy. Near the fixed point damped parallel sweeps usually converge, much faster than the outer
+    loop does.
 
-    The domain, proper λ − t·site, may end before the minimum. Then there is no fixed point at this power.
+    The domain, proper λ − ρ·site, may end before the minimum. Then there is no fixed point at this power.
     """
     if not bool(_finish(rule, prior, data, start, 0).valid):
         start = rule.cold(prior)
@@ -54,7 +55,7 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
             swept = _run(sweeping, prior, data, state.sites)
             if bool(swept.converged & swept.valid):
                 return swept
-        marginals = _towards(rule, state.marginals, _marginals(prior, state.sites), state.sites)
+        marginals = _towards(rule, data, state.marginals, _marginals(prior, state.sites), state.sites)
         state = state._replace(marginals=marginals)
     done = EP("double_loop", rule.power, rule.max_sweeps, tolerance)
     return _finish(done, prior, data, state.sites, state.steps)
@@ -117,11 +118,12 @@ def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
 
 
 @jax.jit
-def _towards(rule: EP, now: Sites, target: Sites, sites: Sites) -> Sites:
+def _towards(rule: EP, data: Data, now: Sites, target: Sites, sites: Sites) -> Sites:
     """For each datum the largest of the steps 1, ½, ¼, … from ``now`` to ``target`` that leaves a proper cavity."""
+    taken_out = parts(sites, rule.share(data))[1]
 
     def least_eigenvalue(step):  # of the cavity precision of each datum
-        return _least(_moved(now, target, step).precision - rule.power * sites.precision)
+        return _least(_moved(now, target, step).precision - taken_out)
 
     none, whole = jnp.zeros(len(sites.shift)), jnp.ones(len(sites.shift))
     before, after = least_eigenvalue(none), least_eigenvalue(whole)
@@ -235,13 +237,14 @@ def _free_energy(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sit
     """F and its derivatives in the sites: moments under prior · sites minus moments of the tilted distributions."""
     conditioned = prior.structure.condition(sites)
     h, A = conditioned.marginals()
-    left = jax.tree.map(lambda m, s: m - rule.power * s, marginals, sites)
+    share = rule.share(data)
+    left = jax.tree.map(jnp.subtract, marginals, Sites(*parts(sites, share)))
     safe = _least(left.precision) > 0
     cov = _inverse(jnp.where(safe[:, None, None], left.precision, jnp.eye(h.shape[1])))
     mean = block_times(cov, left.shift)
     log_tilted = rule.log_tilted(prior.likelihood, prior.residual, data)
     log_z, alpha, nu = tilted_derivatives(log_tilted, prior.mean + mean, cov)
-    value = conditioned.log_partition + jnp.sum(masked(log_z + phi(mean, cov), data.mask)) / rule.power
+    value = conditioned.log_partition + jnp.sum(masked((log_z + phi(mean, cov)) / share, data.mask))
     tilted_mean = mean + block_times(cov, alpha)
     tilted_cov = cov - block_matmul(block_matmul(cov, nu), cov)
     ok = conditioned.proper & jnp.all(safe | ~data.mask) & jnp.isfinite(value)

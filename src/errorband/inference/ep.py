@@ -14,6 +14,7 @@ from errorband.inference.sites import (
     SiteRun,
     cavity,
     masked,
+    parts,
     per_datum,
     stationary_adjoint,
     widened,
@@ -38,17 +39,21 @@ class EP(SiteInference):
 
     For each datum the site (b, Π) is divided out of the marginal N(h, A), which gives the cavity N(c, C). Derivatives
     of the integral Z of cavity × likelihood give the moments of that product, and the site is set so that the marginal
-    has these moments. With t the ``power``, m the prior mean, and g and W as in
+    has these moments. With t the ``power``, ρ = t unless rows have weights, m the prior mean, and g and W as in
     :class:`~errorband.structures.base.Conditioned`:
 
-        cavity         C = A(I − tΠA)⁻¹,   c = h + C(tΠh − tb)                                                (1)
+        cavity         C = A(I − ρΠA)⁻¹,   c = h + C(ρΠh − ρb)                                                (1)
         integral       Z = ∫ p(y | m + f)ᵗ N(f; c, C) df,   α = ∂ log Z/∂c,   ν = −∂² log Z/∂c²               (2)
         moments        h' = c + Cα,   A' = C − CνC                                                            (3)
-        site           tΠ' = ν(I − Cν)⁻¹,   tb' = α + tΠ'(c + Cα)                                             (4)
+        site           ρΠ' = ν(I − Cν)⁻¹,   ρb' = α + ρΠ'(c + Cα)                                             (4)
         posterior      A ← A − aᵀ(I + ΔAₙ)⁻¹Δa,   a the rows n of A, Δ = Π' − Π                               (5)
-        evidence       log ∫ prior · sites + (1/t) Σₙ [log Zₙ + Φ(cₙ, Cₙ) − Φ(hₙ, Aₙ)],
+        evidence       log ∫ prior · sites + Σₙ (1/ρ) [log Zₙ + Φ(cₙ, Cₙ) − Φ(hₙ, Aₙ)],
                        Φ(h, A) = ½hᵀA⁻¹h + ½log|A|                                                            (6)
-        derivatives    ½gᵀ(∂K)g − ½tr(W ∂K) + gᵀ∂m + (1/t) Σₙ ∂ log Zₙ, cavities constant                     (7)
+        derivatives    ½gᵀ(∂K)g − ½tr(W ∂K) + gᵀ∂m + Σₙ (1/ρ) ∂ log Zₙ, cavities constant                     (7)
+
+    A row repeated w times has w sites, at the fixed point the same ones. So a row of weight w ≥ 1 has one site that
+    stands for w, of which a cavity is without one, or a power t of one: ρ = t/w. It is the row w times, exactly. A
+    weight w < 1 is a power of the likelihood, p(y | f)ʷ in (2), with ρ = t.
 
     These are eqs. 3.56–3.59, 3.70 and 3.65 of Rasmussen & Williams (2006), for any likelihood and several latents, and
     eqs. 1.11–1.17 of Naish-Guzman (*Sparse and robust kernel methods*, 2007), whose 1.11 has the product ΠA the wrong
@@ -126,7 +131,7 @@ class EP(SiteInference):
 
         def total(likelihood, residual):  # at fixed cavities
             log_z = self.log_tilted(likelihood, residual, data)(now.cavity_mean, now.cavity_cov)
-            return jnp.sum(masked(log_z, data.mask)) / self.power
+            return jnp.sum(masked(log_z / self.share(data), data.mask))
 
         adjoint = stationary_adjoint(prior, now.conditioned, total)
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
@@ -153,22 +158,27 @@ class EP(SiteInference):
         )
 
     # ------------------------------------------------------------------ evaluation at given sites
+    def share(self, data: Data) -> Any:
+        """Part of each datum's site that its cavity is without, ρ: a number, or one for each datum."""
+        return self.power if data.weights is None else self.power / jnp.maximum(data.weights, 1.0)
+
     def log_tilted(self, likelihood: Any, residual: Any, data: Data) -> Any:
         """Function that maps cavity means (N, L) and covariances (N, L, L) to log Z of each datum, (N,)."""
-        if self.power == 1.0 and data.weights is None:
-            return lambda m, V: per_datum(likelihood, "log_tilted")(data.y, m, widened(V, residual))
-        power = self.power * (jnp.ones(data.y.shape) if data.weights is None else data.weights)
-        return lambda m, V: per_datum(likelihood, "log_tilted_power")(data.y, m, widened(V, residual), power)
+        power = jnp.minimum(data.weights, 1.0) if data.fractional else None
+        if self.power != 1.0:
+            power = self.power * (jnp.ones(data.y.shape) if power is None else power)
+        return log_tilted(likelihood, residual, data.y, power)
 
     def look(self, prior: PriorAtData, data: Data, sites: Sites) -> "_Look":
         """Posterior, evidence (6), new sites (4) and mismatch of moments at the given sites."""
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
-        cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.power)
+        cavity_mean, cavity_cov, safe = cavity(h, A, sites, self.share(data))
         new, log_z, residual = self._match(prior, data, h, A, cavity_mean, cavity_cov, sites)
         # (6): log Z + Φ(cavity) − Φ(marginal) per datum.
-        terms = masked(log_z + _phi_gained(h, A, sites, self.power, cavity_cov), data.mask)
-        log_evidence = conditioned.log_partition + jnp.sum(terms) / self.power
+        share = self.share(data)
+        terms = masked((log_z + _phi_gained(h, A, sites, share, cavity_cov)) / share, data.mask)
+        log_evidence = conditioned.log_partition + jnp.sum(terms)
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
         m = prior.mean + cavity_mean
         return _Look(conditioned, new, log_evidence, residual, valid, m, cavity_cov)
@@ -182,7 +192,7 @@ class EP(SiteInference):
         L = h.shape[1]
         precision = symmetrise(block_solve(jnp.eye(L) - block_matmul(nu, cavity_cov), nu))  # (4)
         shift = alpha + block_times(precision, mean)
-        new = Sites(masked(shift, data.mask) / self.power, masked(precision, data.mask) / self.power)
+        new = Sites(*parts(Sites(masked(shift, data.mask), masked(precision, data.mask)), 1.0 / self.share(data)))
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A, axis1=1, axis2=2), 1e-300))
         off_mean = jnp.abs(mean - h) / scale
         off_cov = jnp.abs(cov - A) / (scale[:, :, None] * scale[:, None, :])
@@ -272,8 +282,8 @@ def _visit(rule: EP, prior: PriorAtData, data: Data, order: Any, i: Any, state: 
     n = order[i]
     h, A = (x[None] for x in posterior.marginal(n))
     site = jax.tree.map(lambda x: x[n][None], sites)
-    cavity_mean, cavity_cov, safe = cavity(h, A, site, rule.power)
     one = jax.tree.map(lambda x: x[n][None], data)
+    cavity_mean, cavity_cov, safe = cavity(h, A, site, rule.share(one))
     mean, residual = jax.tree.map(lambda x: x[n][None], (prior.mean, prior.residual))
     part = PriorAtData(prior.structure, prior.likelihood, mean, residual)
     new, _, _ = rule._match(part, one, h, A, cavity_mean, cavity_cov, site)
@@ -294,6 +304,13 @@ class _Look(eqx.Module):
     valid: Any  # posterior and all cavities are proper
     cavity_mean: Any  # plus the prior mean
     cavity_cov: Any
+
+
+def log_tilted(likelihood: Any, residual: Any, y: Any, power: Any = None) -> Any:
+    """Function that maps means (N, L) and covariances (N, L, L) to log ∫ pᵖᵒʷᵉʳ N of each datum; None is 1."""
+    if power is None:
+        return lambda m, V: per_datum(likelihood, "log_tilted")(y, m, widened(V, residual))
+    return lambda m, V: per_datum(likelihood, "log_tilted_power")(y, m, widened(V, residual), power)
 
 
 def tilted_derivatives(log_tilted: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any]:
@@ -320,13 +337,13 @@ def phi(h: Any, A: Any) -> Any:
     return 0.5 * (quadratic + log_det)
 
 
-def _phi_gained(h: Any, A: Any, sites: Sites, power: float, cavity_cov: Any) -> Any:
-    """Φ(cavity) − Φ(marginal) per datum = log ∫ N(f; h, A) exp(½fᵀPf − pᵀf) df, where p = tb and P = tΠ.
+def _phi_gained(h: Any, A: Any, sites: Sites, share: Any, cavity_cov: Any) -> Any:
+    """Φ(cavity) − Φ(marginal) per datum = log ∫ N(f; h, A) exp(½fᵀPf − pᵀf) df, where p = ρb and P = ρΠ.
 
     With C the cavity's covariance and u = Ph − p this is ½(h·u − p·h + uᵀCu − log|I − PA|). It needs no inverse of A,
     which may be zero, as it is for a row far from all inducing inputs.
     """
-    shift, precision = power * sites.shift, power * sites.precision
+    shift, precision = parts(sites, share)
     u = block_times(precision, h) - shift
     quadratic = jnp.sum(h * (u - shift) + u * block_times(cavity_cov, u), axis=-1)
     ratio = block_matmul(precision, A)

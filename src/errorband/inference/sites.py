@@ -40,11 +40,15 @@ class SiteRun(eqx.Module):
 
 
 class Data(eqx.Module):
-    """Targets with padding, the mask of what is not padding, and the power of each likelihood term (None: all one)."""
+    """Targets with padding, the mask of what is not padding, and the power of each likelihood term (None: all one).
+
+    ``fractional``: some weights are below one.
+    """
 
     y: Any
     mask: Any
     weights: Any = None
+    fractional: bool = eqx.field(default=False, static=True)
 
     def weighted(self, values: Any) -> Any:
         """Values per datum times the weights, zero for padding."""
@@ -56,8 +60,10 @@ def padded_data(data: TrainingData, size: int) -> Data:
     """The targets with padding up to so many rows."""
     n = len(data.y)
     y = np.concatenate([data.y, np.full(size - n, data.y[0])])
-    weights = None if data.weights is None else np.concatenate([data.weights, np.ones(size - n)])
-    return Data(y, np.arange(size) < n, weights)
+    if data.weights is None:
+        return Data(y, np.arange(size) < n)
+    weights = np.concatenate([data.weights, np.ones(size - n)])
+    return Data(y, np.arange(size) < n, weights, bool(np.any(weights < 1)))
 
 
 class SiteInference(Inference):
@@ -248,13 +254,13 @@ def _cavities(prior: PriorAtData, sites: Sites, unseen: Any) -> tuple[Any, Any, 
     return prior.mean + mean, widened(widened(cov, prior.residual), unseen), safe
 
 
-def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, Any]:
-    """Divide (a power of) each site out of its marginal: mean, covariance, and whether the covariance is one.
+def cavity(h: Any, A: Any, sites: Sites, share: Any = 1.0) -> tuple[Any, Any, Any]:
+    """Divide a share (of each, or one of all) of the sites out of the marginals: mean, covariance, whether it is one.
 
     (1) of :class:`~errorband.inference.EP`. Where it is none, the marginal stands in, so that the numbers stay finite.
     """
     L = h.shape[1]
-    precision, shift = power * sites.precision, power * sites.shift
+    shift, precision = parts(sites, share)
     factor = jnp.eye(L) - block_matmul(precision, A)
     cov = symmetrise(jnp.swapaxes(block_solve(jnp.swapaxes(factor, 1, 2), jnp.swapaxes(A, 1, 2)), 1, 2))
     if L == 1:
@@ -265,6 +271,12 @@ def cavity(h: Any, A: Any, sites: Sites, power: float = 1.0) -> tuple[Any, Any, 
     cov = jnp.where(safe[:, None, None], cov, A)
     mean = h + block_times(cov, block_times(precision, h) - shift)
     return jnp.where(safe[:, None], mean, h), cov, safe
+
+
+def parts(sites: Sites, share: Any) -> tuple[Any, Any]:
+    """A share of the shifts and precisions: one number, or one for each datum."""
+    share = jnp.asarray(share)
+    return share[..., None] * sites.shift, share[..., None, None] * sites.precision
 
 
 # ------------------------------------------------------------------------------------------------- likelihood terms

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.data import TrainingData
-from errorband.inference.ep import EP, tilted_derivatives
+from errorband.inference.ep import log_tilted, tilted_derivatives
 from errorband.inference.sites import Data, padded_data
 from errorband.model import Model
 from errorband.parameters import plain
@@ -54,12 +54,12 @@ def _select(model: Model, X: Any, data: Data, noise: Any, offset: Any, n_rows: i
     prior_mean = model.mean_at(X)
     N, L = prior_mean.shape
     prior_mean += offset * jnp.eye(1, L)
-    log_tilted = EP().log_tilted(model.likelihood, noise, data)
+    tilted = log_tilted(model.likelihood, noise, data.y, data.weights)
     eye = jnp.eye(L)
 
     def take_in(i, state):
         h, V, free, columns, spans, order, sites = state
-        _, alpha, nu = tilted_derivatives(log_tilted, prior_mean + h, V)
+        _, alpha, nu = tilted_derivatives(tilted, prior_mean + h, V)
         left = eye - block_matmul(nu, V)
         log_det = jnp.log(left[:, 0, 0]) if L == 1 else jnp.linalg.slogdet(left)[1]
         score = jnp.where(free, -0.5 * log_det, -jnp.inf)

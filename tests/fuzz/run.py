@@ -19,7 +19,8 @@ HERE = Path(__file__).parent
 if __name__ == "__main__":
     sys.path[0] = str(HERE.parent)  # as in pytest
 # Most of the time is compilation, and matrices are small.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+QUICK = "backend_optimization_level=0", "cpu_use_fusion_emitters=false", "cpu_parallel_codegen_split_count=1"
+os.environ.setdefault("XLA_FLAGS", " ".join(f"--xla_{option}" for option in QUICK))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -15,6 +15,7 @@ from errorband.latents import Latent
 from errorband.posterior import FeaturePosterior, PICPosterior
 from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
+from errorband.programs import program
 from errorband.rows import pad_rows
 from errorband.structures import Sites
 
@@ -138,12 +139,12 @@ def _proper(
     )
 
 
-@jax.jit
+@program
 def _variance(latent: Latent, X: Any) -> Any:
     return latent.variance(X)
 
 
-@jax.jit
+@program
 def _factor(latent: Latent) -> Any:
     return latent.features.factor(latent.kernel)
 
@@ -157,13 +158,13 @@ def _conditioned(approximation: Any, latent: Latent, X: Any, layout: Any, y: Any
     return -0.5 * (jnp.vdot(t, conditioned.weights[:, 0]) + conditioned.log_det + constant), conditioned
 
 
-@jax.jit
+@program
 def _condition(approximation: Any, latent: Latent, *arrays: Any) -> tuple[Any, Any, Any]:
     value, conditioned = _conditioned(approximation, latent, *arrays)
     return value, conditioned, conditioned.proper
 
 
-@jax.jit
+@program
 def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: Any) -> tuple[Any, Any, Any, Any]:
     value, conditioned = _conditioned(approximation, latent, X, layout, *arrays)
     bar, weights = conditioned.adjoint(), conditioned.weights[:, 0]
@@ -181,7 +182,7 @@ def _own(conditioned: Any, bar: Any) -> Any:
     return conditioned.structure.to_rows(jnp.moveaxis(jnp.diagonal(bar.rest, axis1=2, axis2=3), 0, -1))[:, 0]
 
 
-@jax.jit
+@program
 def _leave_one_out(
     approximation: Any, latent: Latent, X: Any, layout: Any, y: Any, noise: Any, mask: Any
 ) -> tuple[Any, Any, Any]:

@@ -1,6 +1,5 @@
 """Gaussian noise and the whole covariance matrix."""
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ from errorband.data import TrainingData
 from errorband.latents import Latent
 from errorband.posterior import DensePosterior, SitePosterior
 from errorband.predictive import GaussianPredictive
+from errorband.programs import program
 from errorband.structures.dense import gram_inner
 
 
@@ -137,13 +137,13 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
     return _Factors(float(value), alpha, chol.factor, chol.jitter, beta, inner.factor, B, back)
 
 
-@functools.partial(jax.jit, donate_argnums=2, keep_unused=True)
+@program(donate_argnums=2, keep_unused=True)
 def _covariance(latent: Latent, X: Any, memory: Any) -> tuple[Any, Any]:
     """K and m(X); K may take the memory given."""
     return latent.kernel.gram(X, X), latent.mean.evaluate(X)
 
 
-@jax.jit
+@program
 def _pull_back(latent: Latent, X: Any, weights: Any, inverse: Any) -> Latent:
     """Derivatives in the latent prior, from α and the upper triangle of A⁻¹."""
 

@@ -13,6 +13,7 @@ from errorband.latents import Latent
 from errorband.posterior import FeaturePosterior
 from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
+from errorband.programs import program
 from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
 
@@ -381,27 +382,27 @@ def _factor(latent: Latent) -> np.ndarray | None:
     return chol.factor
 
 
-@jax.jit
+@program
 def _feature_covariance(latent: Latent) -> Any:
     """K_uu with its little noise; None for the identity."""
     K_uu = latent.features.K_uu(latent.kernel)
     return None if K_uu is None else linalg.regularised(K_uu)
 
 
-@jax.jit
+@program
 def _covariances(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
     """K_fu, prior variances and mean."""
     features: Any = latent.features
     return features.K_fu(latent.kernel, X), features.k_ff(latent.kernel, X), latent.mean.evaluate(X)
 
 
-@jax.jit
+@program
 def _pull_covariances(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
     """Derivatives in the latent prior, from those in K_fu, the prior variances and the mean."""
     return _pull(latent, X, K_bar, k_bar, mean_bar)
 
 
-@jax.jit
+@program
 def _pull_product(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> tuple[Any, Latent]:
     """The same where K̄_fu = EY + gβᵀ, g being also the derivative in the mean; and the sum of each row of K_fu ∘ Y.
 
@@ -419,7 +420,7 @@ def _pull(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Late
     return gradient(inner, latent)
 
 
-@jax.jit
+@program
 def _pull_factor(latent: Latent, bar: Any) -> Latent:
     """Derivatives in the latent prior, from those in K_uu."""
     return gradient(lambda l: jnp.vdot(bar, linalg.regularised(l.features.K_uu(l.kernel))), latent)

@@ -11,6 +11,7 @@ from errorband.estimators.platt import fit_sigmoid, one_against_rest, sigmoid
 from errorband.estimators.probabilistic import ProbabilisticClassifier
 from errorband.estimators.regressor import GPRegressor
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.training import LBFGS
 
 CRITERIA = "loo", "evidence"
@@ -124,7 +125,7 @@ def _values(template: Any, theta: np.ndarray) -> dict[Any, Any]:
     return {e.path: np.asarray(e.value) for e in parameters.entries(parameters.unpack(template, theta))}
 
 
-@jax.jit
+@program
 def _left_out(template: Any, theta: Any, X: Any, y: Any) -> Any:
     def density(theta):
         model = parameters.unpack(template, theta)

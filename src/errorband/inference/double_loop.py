@@ -12,6 +12,7 @@ from errorband import interrupts
 from errorband.inference.ep import EP, phi, tilted_derivatives
 from errorband.inference.sites import Data, SiteRun, masked, parts
 from errorband.model import PriorAtData
+from errorband.programs import program
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, second_moment, symmetrise
 
@@ -94,22 +95,22 @@ def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteR
     return None
 
 
-@jax.jit
+@program
 def _run(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
     return rule.run(prior, data, sites)
 
 
-@jax.jit
+@program
 def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
     return rule.finish(prior, data, sites, jnp.asarray(sweeps))
 
 
-@jax.jit
+@program
 def _residual(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> Any:
     return rule.look(prior, data, sites).residual
 
 
-@jax.jit
+@program
 def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
     """Natural parameters of the marginals under these sites."""
     mean, cov = prior.structure.condition(sites).marginals()
@@ -117,7 +118,7 @@ def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
     return Sites(block_times(precision, mean), precision)
 
 
-@jax.jit
+@program
 def _towards(rule: EP, data: Data, now: Sites, target: Sites, sites: Sites) -> Sites:
     """For each datum the largest of the steps 1, ½, ¼, … from ``now`` to ``target`` that leaves a proper cavity."""
     taken_out = parts(sites, rule.share(data))[1]
@@ -225,14 +226,14 @@ class _Coordinates:
         return (gradient * self.units).ravel()
 
 
-@jax.jit
+@program
 def _moments(marginals: Sites) -> tuple[Any, Any]:
     """Means and standard deviations, each (N, L)."""
     cov = _inverse(marginals.precision)
     return block_times(cov, marginals.shift), jnp.sqrt(jnp.diagonal(cov, axis1=1, axis2=2))
 
 
-@jax.jit
+@program
 def _free_energy(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, sites: Sites) -> tuple[Any, Any, Any]:
     """F and its derivatives in the sites: moments under prior · sites minus moments of the tilted distributions."""
     conditioned = prior.structure.condition(sites)

@@ -20,7 +20,8 @@ LEAST_STEP = 1e-6  # the line search gives up below this
 ROUND_OFF = 1e-12  # relative fall of the objective that is not counted as one
 STALLED = 1e-14  # relative rise of the objective below which the search stops
 ALMOST = 1e3  # a search that stalls counts as converged if its gradient is below this times the tolerance
-POLISHING = 10  # most Newton steps with the true curvature after the search
+ROUND = 8  # steps with the positive part of the curvature before those with the true one are tried
+POLISHING = 10  # most Newton steps with the true curvature in a row
 
 
 class Laplace(SiteInference):
@@ -144,14 +145,16 @@ class Laplace(SiteInference):
         f, a = (jnp.where(ok, x, 0.0) for x in (begin.mean, begin.weights))
         better = objective(f, a) > objective(0 * f, 0 * a)
         f, a = (jnp.where(better, x, 0.0) for x in (f, a))
-        first = _Newton(f, a, objective(f, a), 0, jnp.inf, False)
+        state = _Newton(f, a, objective(f, a), 0, jnp.inf, False)
         step = functools.partial(_newton_step, prior, terms)
-        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
-        f, a, residual = last.f, last.a, last.residual
-        if not prior.likelihood.log_concave:
-            f, a, residual = _polished(prior, terms, f, a)
-        converged = (residual < self.tolerance) | (last.stalled & (residual < ALMOST * self.tolerance))
-        return f, a, last.steps, converged
+        if prior.likelihood.log_concave:
+            last = jax.lax.while_loop(functools.partial(_going, self), step, state)
+        else:
+            last = jax.lax.while_loop(
+                functools.partial(_going, self), functools.partial(_round, self, prior, terms), state
+            )
+        converged = (last.residual < self.tolerance) | (last.stalled & (last.residual < ALMOST * self.tolerance))
+        return last.f, last.a, last.steps, converged
 
 
 # ------------------------------------------------------------------------------------------------ loops
@@ -171,8 +174,9 @@ class _Polish(NamedTuple):
 
     f: Any
     a: Any
+    value: Any
     residual: Any
-    better: Any  # whether the last step reduced the gradient
+    better: Any  # whether the last step halved the gradient
     steps: Any
 
 
@@ -220,25 +224,32 @@ def _newton_step(prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton
     return _Newton(f, a, found.value, state.steps + 1, _gradient_left(prior, terms, f, a), stalled)
 
 
-def _polished(prior: PriorAtData, terms: "_Terms", f: Any, a: Any) -> tuple[Any, Any, Any]:
-    """The mode to more digits, K⁻¹ times it, and the gradient left, in the units of ``tolerance``.
+def _round(rule: Laplace, prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton:
+    """Steps with the true curvature as long as they help, then some with its positive part.
 
-    Steps with the positive part of the curvature converge linearly. Near the mode Newton steps with the true curvature
-    converge quadratically; they are taken as long as each at least halves the gradient.
+    Near the mode the first converge quadratically. The others never fail, but converge linearly, and slowly where tails
+    are heavy.
     """
-    first = _Polish(f, a, _finite_or_inf(_gradient_left(prior, terms, f, a)), True, 0)
-    going = lambda state: state.better & (state.steps < POLISHING)  # noqa: E731
-    last = jax.lax.while_loop(going, functools.partial(_polish_step, prior, terms), first)
-    return last.f, last.a, last.residual
+    residual = _finite_or_inf(_gradient_left(prior, terms, state.f, state.a))
+    first = _Polish(state.f, state.a, state.value, residual, True, 0)
+    helping = lambda s: s.better & (s.steps < POLISHING) & ~(s.residual < rule.tolerance)  # noqa: E731
+    last = jax.lax.while_loop(helping, functools.partial(_polish_step, prior, terms), first)
+    stalled = state.stalled & (last.steps <= 1)  # the first step with the true curvature did not help either
+    state = _Newton(last.f, last.a, last.value, state.steps + last.steps, last.residual, stalled)
+    end = state.steps + ROUND
+    going = lambda s: _going(rule, s) & (s.steps < end)  # noqa: E731
+    return jax.lax.while_loop(going, functools.partial(_newton_step, prior, terms), state)
 
 
 def _polish_step(prior: PriorAtData, terms: "_Terms", state: _Polish) -> _Polish:
+    """A Newton step with the true curvature, taken if it halves the gradient and the objective does not fall."""
     target = prior.structure.condition(terms.sites(prior.likelihood, state.f))
-    new = _finite_or_inf(_gradient_left(prior, terms, target.mean, target.weights))
-    new = jnp.where(target.proper, new, jnp.inf)
-    better = new < 0.5 * state.residual
-    f, a = jnp.where(better, target.mean, state.f), jnp.where(better, target.weights, state.a)
-    return _Polish(f, a, jnp.where(better, new, state.residual), better, state.steps + 1)
+    residual = _finite_or_inf(_gradient_left(prior, terms, target.mean, target.weights))
+    value = _objective(terms, prior.likelihood, target.mean, target.weights)
+    rises = value >= state.value - ROUND_OFF * jnp.abs(state.value)
+    better = target.proper & (residual < 0.5 * state.residual) & rises
+    moved = _Polish(target.mean, target.weights, value, residual, better, state.steps)
+    return select(better, moved, state._replace(better=better))._replace(steps=state.steps + 1)
 
 
 def _finite_or_inf(value: Any) -> Any:

@@ -8,7 +8,6 @@ expression for both, ½(ggᵀ − W): (7) of :class:`~errorband.inference.EP`.
 import abc
 import contextlib
 import dataclasses
-import functools
 import warnings
 from typing import Any
 
@@ -17,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband import linalg
 from errorband.conjugate.base import gradient
 from errorband.data import TrainingData
 from errorband.inference.base import Conclusion, Evaluation, Inference, Status
@@ -24,6 +24,7 @@ from errorband.likelihoods import Likelihood
 from errorband.model import Model, PriorAtData
 from errorband.posterior import Posterior
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.structures import Conditioned, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
@@ -98,8 +99,9 @@ class SiteInference(Inference):
         key = (jax.tree.structure(model), tuple(np.shape(leaf) for leaf in jax.tree.leaves(model)))
         memory = data.spare.take(key) or _empty_prior(model, data)
         prior = _with_offset(_prior_at(model, data.padded, data.layout, memory), data)
-        rule, run = self._settle(prior, data, state)
-        gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
+        with linalg.blas_threads(prior.structure.order):
+            rule, run = self._settle(prior, data, state)
+            gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
         data.spare.give(key, prior)
         return Evaluation(float(run.log_evidence), gradient, run.sites, self._told(rule, run), rule)
 
@@ -110,16 +112,16 @@ class SiteInference(Inference):
         A rule may have slower ways to its fixed point that it keeps for runs from scratch.
         """
         prior = _with_offset(_prior(model, data.padded, data.layout), data)
-        found = None
-        if state is not None:
-            with contextlib.suppress(np.linalg.LinAlgError):
-                found = self._settle(prior, data, state)
-        if found is None or not bool(found[1].converged):
-            found = self._settle(prior, data, None)
-        rule, run = found
-        return Conclusion(
-            float(run.log_evidence), site_posterior(model, prior, data, run.sites), run.sites, self._told(*found), rule
-        )
+        with linalg.blas_threads(prior.structure.order):
+            found = None
+            if state is not None:
+                with contextlib.suppress(np.linalg.LinAlgError):
+                    found = self._settle(prior, data, state)
+            if found is None or not bool(found[1].converged):
+                found = self._settle(prior, data, None)
+            rule, run = found
+            posterior = site_posterior(model, prior, data, run.sites)
+        return Conclusion(float(run.log_evidence), posterior, run.sites, self._told(*found), rule)
 
     def _settle(self, prior: PriorAtData, data: TrainingData, state: Any) -> "tuple[SiteInference, SiteRun]":
         """The rule that had success, this one or one to fall back on, and its run."""
@@ -166,9 +168,10 @@ class SiteInference(Inference):
     def cavities(self, model: Model, data: TrainingData, state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
         prior = _with_offset(_prior(model, data.padded, data.layout), data)
-        sites = self._settle(prior, data, None)[1].sites if state is None else state
-        found = _cavities(prior, sites, _unseen(model, data.padded))
-        mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in found)
+        with linalg.blas_threads(prior.structure.order):
+            sites = self._settle(prior, data, None)[1].sites if state is None else state
+            found = _cavities(prior, sites, _unseen(model, data.padded))
+            mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in found)
         if not np.all(safe):
             warnings.warn(
                 f"{np.sum(~safe)} of {len(safe)} rows leave no proper distribution when their site is taken out; the "
@@ -193,12 +196,12 @@ def site_posterior(model: Model, prior: PriorAtData, data: TrainingData, sites: 
     return jax.tree.map(np.asarray, posterior)
 
 
-@jax.jit
+@program
 def _prior(model: Model, X: Any, layout: Any) -> PriorAtData:
     return model.prior(X, layout)
 
 
-@functools.partial(jax.jit, donate_argnums=3, keep_unused=True)
+@program(donate_argnums=3, keep_unused=True)
 def _prior_at(model: Model, X: Any, layout: Any, memory: Any) -> PriorAtData:
     """The prior at the data; it may take the memory given."""
     return _prior(model, X, layout)
@@ -218,23 +221,23 @@ def _empty_prior(model: Model, data: TrainingData) -> Any:
     return jax.tree.map(lambda array: jax.device_put(np.empty(array.shape, array.dtype)), shapes)
 
 
-@jax.jit
+@program
 def _pull_back(model: Model, X: Any, layout: Any, adjoint: PriorAtData) -> Model:
     """From derivatives in the prior at the data to derivatives in the model: the prior is computed again, in blocks."""
     return gradient(lambda m: m.inner(X, layout, adjoint), model)
 
 
-@jax.jit
+@program
 def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
     return rule.run(prior, data, start)
 
 
-@jax.jit
+@program
 def _conditioned(prior: PriorAtData, sites: Sites) -> Any:
     return prior.structure.condition(sites)
 
 
-@jax.jit
+@program
 def _unseen(model: Model, X: Any) -> Any:
     """Variance (N, L) of new inputs equal to the rows beyond that of the rows; None if none."""
     approximation = model.approximation
@@ -244,7 +247,7 @@ def _unseen(model: Model, X: Any) -> Any:
     return jnp.broadcast_to(jnp.stack(each, axis=1), (len(X), model.likelihood.n_latents))
 
 
-@jax.jit
+@program
 def _cavities(prior: PriorAtData, sites: Sites, unseen: Any) -> tuple[Any, Any, Any]:
     conditioned = prior.structure.condition(sites)
     mean, cov, safe = cavity(*conditioned.marginals(), sites)

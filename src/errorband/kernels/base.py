@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from errorband.parameters import Change, Module, Parameter, check, entries, fill, plain, unit_of, value_of, with_fields
 from errorband.precision import double_precision
+from errorband.programs import program
 
 
 class Kernel(Module):
@@ -206,13 +207,13 @@ class Kernel(Module):
     __array_ufunc__ = None  # so that np.float64(2) * kernel calls __rmul__, and an array times a kernel fails
 
 
-@jax.jit
+@program
 def compiled_gram(kernel: Kernel, X: Any, Z: Any) -> Array:
     """Compiled once per shape; :mod:`errorband.kernels.padded` keeps the number of shapes small."""
     return kernel.gram(X, Z)
 
 
-@jax.jit
+@program
 def compiled_gram_diag(kernel: Kernel, X: Any) -> Array:
     """``gram_diag``, compiled once per shape."""
     return kernel.gram_diag(X)

@@ -16,6 +16,7 @@ from errorband.likelihoods.numerical import ConditionalPredictive, TabulatedPred
 from errorband.parameters import Module, entries, fill
 from errorband.precision import double_precision
 from errorband.predictive import CategoricalPredictive, Predictive
+from errorband.programs import program
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 from errorband.rows import pad_rows
 
@@ -299,14 +300,14 @@ def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.nd
     return np.concatenate(out) if out else np.zeros(0)
 
 
-@jax.jit
+@program
 def _log_tilted(likelihood: Likelihood, y: Any, mean: Any, cov: Any) -> Any:
     if likelihood.n_latents == 1:
         return jax.vmap(likelihood.log_tilted)(y, mean[:, 0], cov[:, 0, 0])
     return jax.vmap(likelihood.log_tilted)(y, mean, cov)
 
 
-@jax.jit
+@program
 def log_prob_of(likelihood: Likelihood, y: Any, f: Any) -> Any:
     return jax.vmap(likelihood.log_prob)(y, f[:, 0] if likelihood.n_latents == 1 else f)
 

@@ -12,6 +12,7 @@ from errorband.likelihoods.base import Likelihood, floored, in_rows
 from errorband.likelihoods.bivariate import log_ndtr2, ndtr2
 from errorband.likelihoods.gaussian import log_normal
 from errorband.predictive import QuantilesFromCdf
+from errorband.programs import program
 from errorband.quadrature import (
     expectation,
     expectation_nd,
@@ -197,7 +198,7 @@ def _log_sum(terms: list[Any]) -> Any:
     return total
 
 
-@jax.jit
+@program
 def _log_odds(likelihood: Gated, y: Any, mean: Any, cov: Any) -> Any:
     """Log of the odds that each target is an outlier."""
 

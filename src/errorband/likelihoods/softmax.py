@@ -9,6 +9,7 @@ import numpy as np
 
 from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
 from errorband.parameters.checks import check_whole
+from errorband.programs import program
 from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
 
 
@@ -99,7 +100,7 @@ def _log_softmax(g: Any) -> Any:
     return -jax.nn.logsumexp(jnp.append(g, 0.0))
 
 
-@jax.jit
+@program
 def _averaged_softmax(likelihood: Softmax, mean: Any, cov: Any) -> Any:
     points, _ = quasi_monte_carlo(likelihood.n_classes)
 

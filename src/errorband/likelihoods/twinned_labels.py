@@ -11,6 +11,7 @@ from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
 from errorband.likelihoods.bivariate import log_ndtr2
 from errorband.likelihoods.twinned import gate_kernel
 from errorband.parameters import REAL, Interval, hyperparameter
+from errorband.programs import program
 from errorband.special import log_ndtr
 
 
@@ -83,7 +84,7 @@ class TwinnedLabels(ClassLikelihood):
         return {"flatness": 0.1, "bias": 1.645}
 
 
-@jax.jit
+@program
 def _log_odds(likelihood: TwinnedLabels, y: Any, mean: Any, cov: Any) -> Any:
     regular, wrong = jax.vmap(likelihood._kinds)(y, mean, cov)
     return wrong - regular

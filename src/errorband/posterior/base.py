@@ -4,13 +4,13 @@ import abc
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from errorband import linalg
 from errorband.latents import Latent
 from errorband.means import Mean
 from errorband.predictive import Predictive
+from errorband.programs import program
 from errorband.rows import at_rows
 
 
@@ -67,6 +67,6 @@ def prior_mean(mean: Mean, X: np.ndarray, size: int | None = None) -> np.ndarray
     return at_rows(lambda rows: _mean(mean, rows), X, size)
 
 
-@jax.jit
+@program
 def _mean(mean: Mean, X: Any) -> Any:
     return mean.evaluate(X)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 
 from errorband import linalg
@@ -11,6 +10,7 @@ from errorband.latents import Latent
 from errorband.means import Mean
 from errorband.posterior.base import Posterior, checked_variance, prior_mean
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.rows import at_rows, padded_size, rows_within_budget, slices
 
 
@@ -78,6 +78,6 @@ class DensePosterior(Posterior):
         return v, linalg.solve_lower(self.basis_factor, np.asfortranarray(h.T - self.whitened_basis.T @ v))
 
 
-@jax.jit
+@program
 def _basis(mean: Mean, X: Any) -> Any:
     return mean.basis(X)

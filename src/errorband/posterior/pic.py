@@ -1,6 +1,5 @@
 """Posterior from inducing points and blocks of rows."""
 
-import functools
 from typing import Any
 
 import jax
@@ -10,6 +9,7 @@ import numpy as np
 from errorband.latents import Latent
 from errorband.posterior.base import Posterior, checked_variance, latent_of
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.rows import pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures.dense import SignedRoot
 from errorband.structures.low_rank import LowRankPredictor
@@ -142,7 +142,7 @@ def _halves(posterior: PICPosterior, block: tuple[Any, ...], phi: Any, d: Any, o
     return half, psi.reshape(S, L, L * M) @ posterior.predictor.inverse.T
 
 
-@functools.partial(jax.jit, static_argnums=3)
+@program(static_argnums=3)
 def _marginals(posterior: PICPosterior, block: tuple[Any, ...], X: Any, variance: bool) -> tuple[Any, ...]:
     """Mean and, if asked for, covariance and prior variance of the latents at each input of one block."""
     phi, d, own = _cross(posterior, block, X)
@@ -158,7 +158,7 @@ def _marginals(posterior: PICPosterior, block: tuple[Any, ...], X: Any, variance
     return mean, cov + left[:, :, None] * jnp.eye(len(phi), dtype=cov.dtype), prior
 
 
-@functools.partial(jax.jit, static_argnums=3)
+@program(static_argnums=3)
 def _joint(posterior: PICPosterior, block: tuple[Any, ...], X: Any, latent: int) -> tuple[Any, Any, Any]:
     """Mean of one latent at the inputs of a block, covariance given w, and ψ*C⁻ᵀ."""
     phi, d, own = _cross(posterior, block, X)

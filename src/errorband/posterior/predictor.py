@@ -1,11 +1,9 @@
 """Posteriors from what a structure keeps for prediction (:class:`~errorband.structures.base.Predictor`)."""
 
 import abc
-import functools
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
@@ -13,6 +11,7 @@ from jax.scipy.linalg import solve_triangular
 from errorband.latents import Latent
 from errorband.posterior.base import Posterior, checked_variance, latent_of
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.rows import joined, map_reduce, pad_rows, padded_size, rows_within_budget, slices
 from errorband.structures import Predictor
 
@@ -149,7 +148,7 @@ def _predict_chunk(state: tuple[Any, ...], X: np.ndarray) -> tuple[Any, Any]:
     return (), tuple(np.array(a)[: len(X)] for a in found)
 
 
-@jax.jit
+@program
 def _marginals(posterior: PredictorPosterior, X: Any) -> tuple[Any, Any, Any]:
     """Mean, covariance and prior variance of all latents at each input."""
     priors, L, n = range(len(posterior.latents)), posterior.n_latents, X.shape[0]
@@ -160,7 +159,7 @@ def _marginals(posterior: PredictorPosterior, X: Any) -> tuple[Any, Any, Any]:
     return mean + _prior_means(posterior, X), cov, variance
 
 
-@jax.jit
+@program
 def _means(posterior: PredictorPosterior, X: Any) -> Any:
     weights = posterior.predictor.mean_weights.T
     if len(posterior.latents) == 1:
@@ -170,12 +169,12 @@ def _means(posterior: PredictorPosterior, X: Any) -> Any:
     return mean + _prior_means(posterior, X)
 
 
-@jax.jit
+@program
 def _prior_means(posterior: PredictorPosterior, X: Any) -> Any:
     return jnp.stack([latent.mean.evaluate(X) for latent in posterior.latents], axis=1)
 
 
-@functools.partial(jax.jit, static_argnums=2)
+@program(static_argnums=2)
 def _joint(posterior: PredictorPosterior, X: Any, latent: int) -> tuple[Any, Any]:
     l = 0 if len(posterior.latents) == 1 else latent
     cross = posterior._cross(l, X)

@@ -35,6 +35,11 @@ class Structure(eqx.Module):
     def n_latents(self) -> int:
         """Number of latent functions L."""
 
+    @property
+    @abc.abstractmethod
+    def order(self) -> int:
+        """Order of the largest matrix that conditioning factorises."""
+
     @abc.abstractmethod
     def diagonal(self) -> Float[Array, "N L"]:
         """Prior variances."""

@@ -47,6 +47,10 @@ class Dense(Structure):
     def n_latents(self) -> int:
         return self.K.shape[0]
 
+    @property
+    def order(self) -> int:
+        return self.n_data * self.n_latents
+
     def diagonal(self) -> Float[Array, "N L"]:
         return jnp.diagonal(self.K, axis1=1, axis2=2).T
 

@@ -74,6 +74,10 @@ class LowRank(Structure):
     def n_latents(self) -> int:
         return len(self.basis) * self.shared_by
 
+    @property
+    def order(self) -> int:
+        return self.basis.shape[2] * self.n_latents
+
     def diagonal(self) -> Float[Array, "N L"]:
         return jnp.broadcast_to((self.diag + jnp.sum(self.basis**2, axis=2)).T, (self.n_data, self.n_latents))
 

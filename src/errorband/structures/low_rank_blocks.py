@@ -66,6 +66,10 @@ class LowRankBlocks(Structure):
         return self.basis.shape[0]
 
     @property
+    def order(self) -> int:
+        return max(self.basis.shape[2:]) * self.n_latents
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of blocks, and number of places in each."""
         return self.basis.shape[1], self.basis.shape[2]

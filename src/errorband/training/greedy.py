@@ -30,6 +30,7 @@ from errorband.likelihoods.base import in_rows
 from errorband.model import Model
 from errorband.posterior.base import prior_mean
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.training.strategy import Problem, Strategy
 
 FLAT = 1e-10  # share of a row's curvature that must be its own for the row to be added
@@ -308,12 +309,12 @@ def _derivatives(model, y, f, power) -> tuple[np.ndarray, np.ndarray]:
     return -power * found[:, 0], -power * found[:, 1]
 
 
-@jax.jit
+@program
 def _values(likelihood: Any, y: Any, f: Any) -> Any:
     return jax.vmap(likelihood.log_prob)(y, f)
 
 
-@jax.jit
+@program
 def _slopes(likelihood: Any, y: Any, f: Any) -> Any:
     first = jax.grad(likelihood.log_prob, argnums=1)
     return jax.numpy.stack([jax.vmap(first)(y, f), jax.vmap(jax.grad(first, argnums=1))(y, f)], axis=1)

@@ -1,6 +1,5 @@
 """Which rows say most about the function: the selection of the informative vector machine."""
 
-import functools
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ from errorband.inference.sites import Data, padded_data
 from errorband.model import Model
 from errorband.parameters import plain
 from errorband.precision import in_double_precision
+from errorband.programs import program
 from errorband.rows import pad_rows, padded_size
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, symmetrise
@@ -49,7 +49,7 @@ def informative_rows(model: Model, data: TrainingData, n_rows: int) -> tuple[np.
     return np.asarray(order), sites
 
 
-@functools.partial(jax.jit, static_argnums=5)
+@program(static_argnums=5)
 def _select(model: Model, X: Any, data: Data, noise: Any, offset: Any, n_rows: int) -> tuple[Any, Sites]:
     prior_mean = model.mean_at(X)
     N, L = prior_mean.shape

@@ -17,6 +17,7 @@ from errorband.data import TrainingData
 from errorband.inference import Conclusion, Inference, Status
 from errorband.model import Model
 from errorband.precision import in_double_precision
+from errorband.programs import program
 
 
 class Warm(NamedTuple):
@@ -121,17 +122,17 @@ def prepared(model: Model, rule: Inference, data: TrainingData) -> TrainingData:
     )
 
 
-@jax.jit
+@program
 def _unpack(template: Model, theta: Any) -> Model:
     return parameters.unpack(template, theta)
 
 
-@jax.jit
+@program
 def _pull_back(template: Model, theta: Any, bar: Model) -> Any:
     """From derivatives in the model to derivatives in theta."""
     return jax.grad(lambda t: sum_of_products(bar, parameters.unpack(template, t)))(theta)
 
 
-@jax.jit
+@program
 def _log_prior(template: Model, theta: Any) -> Any:
     return jax.value_and_grad(lambda t: parameters.log_prior(template, t))(theta)

@@ -36,9 +36,9 @@ describes the model that was judged.
 
 - The encoding (levels of words, notation of dates) is learned from the whole table; it never looks at the target's
   values.
-- `--missing error` (the default) refuses missing cells, `drop` leaves out their rows. With `impute` the model learns
-  from complete rows, and predictions of the others are averaged over what the missing cells may be: values of training
-  rows that the known cells expect to be alike. Bands are wider by as much as the missing cells matter.
+- `--missing error` (the default) refuses missing cells, `drop` leaves out their rows. With `impute`
+  predictions of rows with missing cells are averaged over what these may be, given the known ones
+  ([how](theory/missing.md)). Bands are wider by as much as the missing cells matter.
 - `--model auto` (the default) uses all rows, and says how. A model without approximation holds 5,000 (2,000 or fewer
   for classes); with more, the model is `fitc`: [inducing points](theory/sparse.md), 200 of them, or fewer if the table
   is so large that the time would not suffice. What was chosen, and why, is printed, shown by `info`, kept in the model

@@ -5,8 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
 
 from errorband import GPClassifier, GPRegressor, missing
+from errorband.cli import fitting
+from errorband.cli.settings import Settings
 from errorband.kernels import Linear
 from errorband.missing import N_DRAWS, Donors
 from errorband.predictive import GaussianMixturePredictive, GaussianPredictive
@@ -103,12 +106,72 @@ def test_donors_are_whole_rows_and_go_through_json(houses):
     gone = np.array([[np.nan, np.nan, np.nan, np.nan], [0.3, np.nan, np.nan, np.nan]])
     drawn = donors.completed(gone)
     assert drawn.shape == (2, N_DRAWS, 4)
-    assert set(map(tuple, drawn[0])) <= set(map(tuple, rows[5:]))
+    assert cdist(drawn[0], rows[5:]).min(axis=1).max() < 1e-12
     assert np.all(drawn[1, :, 0] == 0.3)
     np.testing.assert_array_equal(drawn[1, :, 1:].sum(axis=1), 1)
     again = Donors.from_dict(json.loads(json.dumps(donors.to_dict())))
     np.testing.assert_array_equal(again.completed(gone), drawn)
     np.testing.assert_array_equal(again.rows, rows)
+
+
+@pytest.mark.parametrize(
+    "related", [lambda x: 2 * x, np.square, lambda x: np.sin(2 * x), lambda x: 0 * x], ids=range(4)
+)
+def test_draws_scatter_as_the_column_does_given_the_others(related):
+    rng = np.random.default_rng(0)
+    x, other, new = rng.normal(size=300), rng.normal(size=300), rng.uniform(-1.5, 1.5, 40)
+    rows = np.column_stack([x, related(x) + 0.1 * rng.normal(size=300), other])
+    drawn = Donors(rows, [(0,), (1,), (2,)]).completed(np.column_stack([new, np.full(40, np.nan), new[::-1]]))[:, :, 1]
+    assert 0.08 < np.sqrt(drawn.var(axis=1).mean()) < 0.14
+    assert np.sqrt(np.mean((drawn.mean(axis=1) - related(new)) ** 2)) < 0.09
+
+
+def test_counts_stay_counts_and_words_follow_the_numbers():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 10, 400)
+    rows = np.column_stack([x, np.round(2 * x + rng.normal(size=400)), np.eye(2)[(x > 5).astype(int)]])
+    gone = np.full((2, 4), np.nan)
+    gone[:, 0] = 2.0, 8.0
+    drawn = Donors(rows, [(0,), (1,), (2, 3)]).completed(gone)
+    assert set(drawn[:, :, 1].ravel()) <= set(rows[:, 1])
+    np.testing.assert_allclose(drawn[:, :, 1].mean(axis=1), [4, 16], atol=0.5)
+    np.testing.assert_array_equal(drawn[:, :, 3].mean(axis=1), [0, 1])
+
+
+def _half_empty(n):
+    """Two inputs that hang together, noise of variance 0.04, and a cell missing in two rows of three."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=n)
+    b = a + 0.5 * rng.normal(size=n)
+    table = pd.DataFrame({"a": a, "b": b, "y": a + b + 0.2 * rng.normal(size=n)})
+    table.loc[rng.permutation(n)[: n // 3], "a"] = np.nan
+    table.loc[table["a"].notna() & (rng.random(n) < 0.5), "b"] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("n", [150, 36], ids=["some complete rows", "hardly any"])
+def test_rows_with_missing_cells_are_learned_from_and_do_not_pass_for_noise(n):
+    table = _half_empty(n)
+    encoder = TableEncoder.fit(table, target="y", missing="impute")
+    encoded, settings = encoder.transform(table), Settings(kernel="linear", test_size=0.1)
+    X, y = as_frame(encoded, gaps=True)
+    fitted = fitting.fit(X, y, encoder, settings, fitting.split(encoded, encoder, settings))
+    assert fitted.final.n_training_rows_ == n
+    assert "The model learns from them too" in fitted.notes[0]
+    noise = fitted.final.likelihood_.noise_variance  # with cells filled in as if they were known, 0.2 and more
+    assert 0.02 < noise < 0.08
+    asked = pd.DataFrame([[1, 0], [0, 1]], columns=X.columns)
+    np.testing.assert_allclose(fitted.final.predict(asked), 1.0, atol=0.25)
+
+
+def test_draws_given_the_target_keep_its_relation_to_the_inputs():
+    table = _half_empty(300)
+    X, y = table[["a", "b"]].to_numpy(), table["y"].to_numpy()
+    filled = missing.drawn_with_targets(X, y, np.arange(300), [(0,), (1,)], False, 0)
+    slopes, left, *_ = np.linalg.lstsq(filled, y, rcond=None)
+    np.testing.assert_allclose(slopes, 1.0, atol=0.1)
+    assert left[0] / 300 == pytest.approx(0.04, rel=0.3)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
 
 
 def test_columns_that_no_row_has_together_are_drawn_one_by_one():

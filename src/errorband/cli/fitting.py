@@ -11,10 +11,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from errorband import __version__
+from errorband.cli import incomplete
 from errorband.cli.failures import ExitCode, Problem, one_sentence
+from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
-from errorband.cli.planning import plan
+from errorband.cli.planning import Plan, plan
 from errorband.cli.settings import Settings
+from errorband.estimators.candidates import is_auto
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
 from errorband.tables.cells import read_cells
@@ -24,7 +27,6 @@ from errorband.training import LBFGS
 from errorband.training.result import Stop
 
 LEAST_ROWS = 5
-LEAST_COMPLETE = 30  # complete rows are enough to learn from if there are so many, or half of all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,31 +141,31 @@ def fit(
     """
     train, test = rows
     judged_donors, final_donors = (_donors(X.iloc[part], encoder, settings.seed) for part in (train, np.arange(len(y))))
-    X, usable, told_missing = _learnable(X, train, judged_donors, settings.seed)
-    train = train[usable[train]]
-    chosen = plan(y, train, encoder, settings, np.flatnonzero(usable))
-    known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
-    if not known[test].any():
-        raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
-    optimizer = LBFGS(max_seconds=settings.time_budget)
-    asked = unfitted(
-        settings, encoder, chosen.model, optimizer=optimizer, random_state=settings.seed, verbose=settings.verbose
-    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = asked.fit(*_rows(X, y, chosen.searched), **_weighted(weights, chosen.searched))
+            classes = encoder.task == "classification"
+            learnable = incomplete.at_first(X, y, train, judged_donors, classes, settings.seed)
+            chosen, known, found = _search_on(learnable, y, rows, encoder, settings, weights)
+            if (more := incomplete.then(X, train, judged_donors, found)) is not None:
+                caught.clear()
+                learnable = more
+                chosen, known, found = _search_on(learnable, y, rows, encoder, settings, weights)
+            beside = _beside(learnable, weights)
             judged, learned = found, chosen.searched
             if len(chosen.judged) > len(chosen.searched):
                 learned = chosen.judged[known[chosen.judged]]
-                judged = _conditioned(found, X, y, learned, weights)
-            final = _conditioned(found, X, y, chosen.final[known[chosen.final]], weights)
+                judged = _conditioned(found, learnable.X, y, learned, beside)
+            final = _conditioned(found, learnable.X, y, chosen.final[known[chosen.final]], beside)
+        except TableError:
+            raise
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             told = one_sentence(str(error)).rstrip(".")
             raise Problem(
                 f"The model cannot be fitted to these numbers ({told}), so check the table.", ExitCode.FIT
             ) from error
-    notes, cuts = [*told_missing, *chosen.notes], list(chosen.cuts)
+    train = train[learnable.usable[train]]
+    notes, cuts = [*learnable.notes, *chosen.notes], list(chosen.cuts)
     sweeps = [member.inducing_sweep_ for member in _members(found) if hasattr(member, "inducing_sweep_")]
     notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
     if not known.all():
@@ -172,7 +174,7 @@ def fit(
     told = _warnings(caught, found, final)
     positions = train, learned, test[known[test]]
     return FittedModels(
-        judged, final, *positions, X, judged_donors, final_donors, chosen.reason, notes, cuts, told
+        judged, final, *positions, learnable.X, judged_donors, final_donors, chosen.reason, notes, cuts, told
     )  # fmt: skip
 
 
@@ -182,45 +184,40 @@ def _donors(X: pd.DataFrame, encoder: TableEncoder, seed: int) -> Donors | None:
     return Donors.among(X.to_numpy(), [column.columns for column in encoder.inputs], seed)
 
 
-def _learnable(
-    X: pd.DataFrame, train: np.ndarray, donors: Donors | None, seed: int
-) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
-    """Return the inputs to learn from, which rows can be used, and what to say about it.
-
-    Complete rows alone say how the target depends on the inputs; values filled in would pass for noise. Only where
-    hardly any row is complete the others are filled in, by a value of another row.
-    """
-    complete = X.notna().all(axis=1).to_numpy()
-    if complete.all():
-        return X, complete, []
-    n = int(np.sum(~complete))
-    if donors is None or complete[train].sum() >= min(LEAST_COMPLETE, 0.5 * len(train)):
-        told = (
-            f"{count_of(n, 'row')} with missing cells: predictions of such rows are averaged over what the cells may "
-            "be, and the model learns from the others."
-        )
-        return X, complete, [told]
-    drawn, rng = donors.completed(X.to_numpy()), np.random.default_rng(seed)
-    one = drawn[np.arange(len(X)), rng.integers(drawn.shape[1], size=len(X))]
-    told = (
-        f"Only {count_of(int(complete.sum()), 'row')} of {len(X):,} are complete, so the model also learns from rows "
-        "with cells filled in from other rows: that passes for noise, and bands of complete rows are too wide."
+def _search_on(
+    learnable: Learnable, y: np.ndarray, rows: Any, encoder: TableEncoder, settings: Settings, weights: Any
+) -> tuple[Plan, np.ndarray, Any]:
+    """The plan for these rows, which of all rows are of a class that is learned, and the model that was found."""
+    (train, test), usable = rows, learnable.usable
+    chosen = plan(y, train[usable[train]], encoder, settings, np.flatnonzero(usable))
+    known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
+    if not known[test].any():
+        raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
+    optimizer = LBFGS(max_seconds=settings.time_budget)
+    asked = unfitted(
+        settings, encoder, chosen.model, optimizer=optimizer, random_state=settings.seed, verbose=settings.verbose
     )
-    return pd.DataFrame(one, index=X.index, columns=X.columns), np.ones(len(X), bool), [told]
+    if learnable.noise is not None and is_auto(getattr(asked, "likelihood", None)):
+        asked.set_params(likelihood=None)  # it was found to be Gaussian, and others know no noise of a row
+    searched = chosen.searched
+    found = asked.fit(learnable.X.iloc[searched], y[searched], **_of_rows(_beside(learnable, weights), searched))
+    return chosen, known, found
 
 
-def _rows(X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
-    return X.iloc[rows], y[rows]
+def _beside(learnable: Learnable, weights: np.ndarray | None) -> dict[str, np.ndarray]:
+    """What an estimator learns from beside inputs and targets, for all rows of the table."""
+    given = {"sample_weight": weights, "noise_variance": learnable.noise}
+    return {name: values for name, values in given.items() if values is not None}
 
 
-def _weighted(weights: np.ndarray | None, rows: np.ndarray) -> dict[str, np.ndarray]:
-    return {} if weights is None else {"sample_weight": weights[rows]}
+def _of_rows(beside: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: values[rows] for name, values in beside.items()}
 
 
-def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Any:
+def _conditioned(found: Any, X: pd.DataFrame, y: np.ndarray, rows: np.ndarray, beside: dict[str, np.ndarray]) -> Any:
     """The model with these rows; one that cannot be conditioned on others is fitted to them."""
     learn = found.condition_on if hasattr(found, "condition_on") else cast(Any, clone(found)).fit
-    return learn(*_rows(X, y, rows), **_weighted(weights, rows))
+    return learn(X.iloc[rows], y[rows], **_of_rows(beside, rows))
 
 
 def _warnings(caught: list[warnings.WarningMessage], found: Any, final: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """Settings that are no hyperparameters: what is refused, and that all classes agree about it."""
 
+import functools
 import re
 
 import numpy as np
@@ -10,7 +11,13 @@ from errorband.approximations import FITC, IVM, PITC, SubsetOfData
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Polynomial, heat
 from errorband.likelihoods import Binomial, Ordinal, Softmax
-from errorband.parameters.checks import check_number, check_whole
+from errorband.parameters.checks import check_number, check_whole, generator
+
+
+@functools.cache
+def fitted():
+    return GPRegressor(optimizer=None).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+
 
 COUNTS = {
     "FITC(n_inducing": FITC,
@@ -22,6 +29,8 @@ COUNTS = {
     "Ordinal(n_classes": Ordinal,
     "Binomial(n_trials": Binomial,
     "Polynomial(degree": lambda n: Polynomial(degree=n),
+    "sample_prior(n_samples": lambda n: fitted().sample_prior([[0.0]], n),
+    "sample_posterior(n_samples": lambda n: fitted().sample_posterior([[0.0]], n),
     "GPRegressor(n_restarts": lambda n: GPRegressor(n_restarts=n).fit(np.eye(3), np.arange(3.0)),
 }
 
@@ -74,3 +83,11 @@ def test_numbers_are_finite_and_positive(bad):
 def test_numbers_that_are_good(good):
     check_number("Some", "time", good)
     check_number("Some", "time", 0.0, zero=True)
+
+
+@pytest.mark.parametrize("bad", ["today", -1, 2.5, {"f": 1}])
+def test_seeds(bad):
+    with pytest.raises(ValueError, match="give a whole number, zero or more, a Generator, or None"):
+        generator(bad)
+    for good in (None, 3, np.random.default_rng(0), np.random.RandomState(0)):
+        generator(good)

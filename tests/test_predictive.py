@@ -54,6 +54,17 @@ def test_mixture_of_normals():
     assert_allclose(draws.std(0), p.std, rtol=0.05)
 
 
+def test_mixture_of_very_unequal_widths():
+    """A log noise that is hardly known makes one: each quantile is where the cdf says, whatever its power of ten."""
+    p = GaussianMixturePredictive([[0.4, 0.3, 0.3]], [[0.0, 1.0, 2.0]], [[1e-5, 1.0, 1e200]])
+    levels = np.array([0.01, 0.2, 0.5, 0.8, 0.99])
+    found = p.quantile(levels)[0]
+    assert_allclose([p.cdf(y)[0] for y in found], levels, rtol=1e-6)
+    assert np.all(np.diff(found) > 0)
+    beyond = GaussianMixturePredictive([[0.5, 0.5]], [[0.0, 0.0]], [[1.0, np.inf]])
+    assert beyond.quantile(0.975)[0] > 1e299
+
+
 def test_rescaled():
     p = mixture()
     q = p.rescaled(3.0, -2.0).rescaled(0.5, 1.0)

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from errorband.effects import quiet
+from errorband.parameters.checks import generator
 from errorband.predictive import GaussianMixturePredictive, GaussianPredictive, MixturePredictive, Predictive
 
 MOST_DONORS = 1000
@@ -62,7 +63,7 @@ class Donors:
     def among(cls, X: np.ndarray, columns: Sequence[Sequence[int]], random_state: Any = 0) -> "Donors":
         """Donors drawn from training rows, at most :data:`MOST_DONORS`."""
         if len(X) > MOST_DONORS:
-            X = X[np.sort(np.random.default_rng(random_state).choice(len(X), MOST_DONORS, replace=False))]
+            X = X[np.sort(generator(random_state).choice(len(X), MOST_DONORS, replace=False))]
         return cls(X, tuple(tuple(c) for c in columns))
 
     def completed(self, X: np.ndarray) -> np.ndarray:
@@ -284,7 +285,7 @@ class RowsPredictive(Predictive):
         return self._gather(lambda part, _: part.quantile(q))
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return self._gather(lambda part, _: part.sample(n_samples, rng).T).T
 
     def _gather(self, of_part: Any) -> np.ndarray:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtr, ndtri
 
+from errorband.parameters.checks import generator
+
 
 class Predictive(abc.ABC):
     """Distributions of the targets at n inputs, one for each (the joint distribution is not represented)."""
@@ -89,7 +91,7 @@ class GaussianPredictive(Predictive):
         return self.mean + self.std * ndtri(q) if q.ndim == 0 else self.mean[:, None] + self.std[:, None] * ndtri(q)
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return self.mean + self.std * rng.standard_normal((n_samples, len(self.mean)))
 
     def rescaled(self, scale, shift):
@@ -135,20 +137,24 @@ class QuantilesFromCdf(Predictive):
         return columns[0] if q.ndim == 0 else np.stack(columns, axis=1)
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Starting point and step size of the search for a quantile."""
+        """Centre and size of the distribution: where the search for a quantile begins."""
         return self.mean, self.std
 
     def _bracket(self, q: float, excess: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Unbounded coordinates below and above quantile q, at which ``excess`` is zero."""
-        _, inverse = TRANSFORMS[self.support]
-        centre, size = self._start()
-        t = inverse(centre)
-        step = size if self.support == "real" else np.ones_like(t)
-        return _step_out(excess, t, -step), _step_out(excess, t, step)
+        _, inverse = self._transform()
+        t = inverse(self._start()[0])
+        return _step_out(excess, t, -1.0), _step_out(excess, t, 1.0)
+
+    def _transform(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        """The map from unbounded coordinates to targets, and its inverse."""
+        if self.support != "real":
+            return TRANSFORMS[self.support]
+        return _around(*self._start())
 
     def _real_quantile(self, q: float) -> np.ndarray:
-        """Root of Φ⁻¹(cdf) − Φ⁻¹(q), which is nearly linear, in unbounded coordinates."""
-        forward, _ = TRANSFORMS[self.support]
+        """Root of Φ⁻¹(cdf) − Φ⁻¹(q) in unbounded coordinates."""
+        forward, _ = self._transform()
         goal = ndtri(q)
 
         def excess(t):
@@ -202,7 +208,8 @@ class GaussianMixturePredictive(QuantilesFromCdf):
             *(np.asarray(a, float) for a in (weights, means, stds))
         )
         self.mean = np.sum(self.weights * self.means, axis=1)
-        spread = self.stds**2 + (self.means - self.mean[:, None]) ** 2
+        with np.errstate(over="ignore"):  # an infinite variance is what it comes to
+            spread = self.stds**2 + (self.means - self.mean[:, None]) ** 2
         self.std = np.sqrt(np.sum(self.weights * spread, axis=1))
 
     def cdf(self, y):
@@ -213,7 +220,7 @@ class GaussianMixturePredictive(QuantilesFromCdf):
         return logsumexp(terms, b=self.weights, axis=1)
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         shape = (n_samples, len(self))
         u, which, rows = rng.random(shape), np.zeros(shape, int), np.arange(len(self))
         for edge in np.cumsum(self.weights, axis=1).T[:-1]:
@@ -221,10 +228,8 @@ class GaussianMixturePredictive(QuantilesFromCdf):
         return self.means[rows, which] + self.stds[rows, which] * rng.standard_normal(shape)
 
     def _start(self):
-        """The size of a typical member: one that is very wide decides on the standard deviation, not on quantiles."""
-        log_std = np.log(np.clip(self.stds, 1e-300, 1e300))
-        typical = np.sum(self.weights * log_std, axis=1) / np.sum(self.weights, axis=1)
-        return np.sum(self.weights * self.means, axis=1), np.exp(typical)
+        """The size of the narrowest member, so that it is resolved; the search grows to the widest in few steps."""
+        return self.mean, np.min(np.where(self.weights > 0, self.stds, np.inf), axis=1)
 
     def _z(self, y: Any) -> np.ndarray:
         return (self._targets(y)[:, None] - self.means) / self.stds
@@ -259,7 +264,7 @@ class CategoricalPredictive(Predictive):
         return found[:, 0] if q.ndim == 0 else found
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         below = np.cumsum(self.probabilities, axis=1)[:, :-1] < rng.random((n_samples, len(self), 1))
         return self.values[below.sum(axis=2)]
 
@@ -337,14 +342,17 @@ class MixturePredictive(QuantilesFromCdf):
             return CategoricalPredictive(self.probabilities, self.values).quantile(q)
         return super().quantile(q)
 
+    def _start(self):
+        return self.mean, np.min([member.std for member in self.members], axis=0)
+
     def _bracket(self, q, excess):
         """A quantile of a mixture lies between the least and the greatest of its members' quantiles."""
-        _, inverse = TRANSFORMS[self.support]
+        _, inverse = self._transform()
         found = np.stack([member.quantile(q) for member in self.members])
         return inverse(found.min(axis=0)), inverse(found.max(axis=0))
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         which = rng.choice(len(self.members), p=self.weights, size=(n_samples, len(self)))
         draws = np.empty(which.shape)
         for k, member in enumerate(self.members):
@@ -395,14 +403,34 @@ TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "positive": (_exp, _log),
     "unit": (_expit, _logit),
 }
+FURTHEST = 1e300  # a quantile beyond is given as this
 
 
-def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _around(centre: np.ndarray, size: np.ndarray) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Targets y = centre + size·sinh(t): linear near the centre, so many powers of ten per step far out."""
+    size = np.clip(size, 1 / FURTHEST, FURTHEST)
+
+    def forward(t: Any) -> np.ndarray:
+        exponent = np.minimum(np.abs(t) + np.log(0.5 * size), np.log(FURTHEST))
+        far = np.sign(t) * np.exp(exponent)
+        return np.clip(centre + np.where(np.abs(t) < 10, size * np.sinh(np.clip(t, -10, 10)), far), -FURTHEST, FURTHEST)
+
+    def inverse(y: Any) -> np.ndarray:
+        away = np.clip(y, -FURTHEST, FURTHEST) - centre
+        with np.errstate(over="ignore"):
+            near = np.arcsinh(away / size)
+        far = np.sign(away) * (np.log(np.maximum(2 * np.abs(away), size)) - np.log(size))
+        return np.where(np.abs(near) < 10, near, far)
+
+    return forward, inverse
+
+
+def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: float) -> np.ndarray:
     """Go from t in the direction of the step, doubling it, until the function has the sign of the step."""
     sign = np.sign(step)
     t = t + step
     value = function(t)
-    for _ in range(200):
+    for _ in range(12):
         short = sign * value < 0
         if not np.any(short):
             break

@@ -9,11 +9,23 @@ from errorband import LBFGS, GPClassifier, GPRegressor, Parameter
 from errorband.approximations import FITC, SubsetOfData
 from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian, Poisson, StudentT
+from fuzz.outcome import Wrong
 
 ROWS = 8
 KERNELS = (SquaredExponential, Matern, Linear)
 JUNK = (None, "", "abc", -1, 0, 1, 2.5, np.nan, np.inf, -np.inf, 1e400, [], [1, 2], {}, {"f": 1}, True, b"x", object)
 JUNK = (*JUNK, np.array(3.0), np.zeros((2, 2)), Parameter(1.0), Parameter(1.0, fixed=True), Gaussian(), LBFGS())
+
+# Methods that take inputs, and what else they take.
+REGRESSOR = (
+    ("predict", ("return_std", "latent")),
+    ("predict_interval", ("level",)),
+    ("predict_quantiles", ("q",)),
+    ("sample_posterior", ("n_samples", "random_state")),
+    ("sample_prior", ("latent",)),
+    ("predictive", ("latent",)),
+)
+CLASSIFIER = (("decide", ("loss",)), ("decide", ("reject",)), ("predict_proba", ("plug_in",)), ("predict_latent", ()))
 
 
 def pick(rng: np.random.Generator, values: Any) -> Any:
@@ -36,7 +48,7 @@ def strange_inputs(rng: np.random.Generator) -> Any:
         ),
         *(pd.DataFrame(X).astype(str), "text", None, 3, X[:5], np.zeros((ROWS, 2)), [[1], [1, 2]], {"a": [1]}),
     )
-    return X if rng.random() < 0.6 else pick(rng, strange)
+    return X if rng.random() < 0.75 else pick(rng, strange)
 
 
 def strange_targets(rng: np.random.Generator) -> Any:
@@ -48,7 +60,7 @@ def strange_targets(rng: np.random.Generator) -> Any:
         *(np.ma.masked_greater(y, 0.5), y.astype("datetime64[s]"), pd.Series(y), pd.Series(y > 0), y.astype(object)),
         *(["a", "b"] * (ROWS // 2), ["a"] * ROWS, np.array([None] * ROWS), np.abs(y), np.arange(ROWS), y + 1j, "text"),
     )
-    return pick(rng, (y, y > 0)) if rng.random() < 0.6 else pick(rng, strange)
+    return pick(rng, (y, y > 0)) if rng.random() < 0.75 else pick(rng, strange)
 
 
 def draw(rng: np.random.Generator) -> str:
@@ -56,26 +68,27 @@ def draw(rng: np.random.Generator) -> str:
     cls = pick(rng, (GPRegressor, GPRegressor, GPClassifier))
     arguments: dict[str, Any] = {"optimizer": None}
     names = ["kernel", "mean", "likelihood", "approximation", "inference", "optimizer", "n_restarts", "random_state"]
-    for name in rng.choice(names, size=rng.integers(0, 3), replace=False):
+    for name in rng.choice(names, size=pick(rng, (0, 0, 0, 1, 1, 2)), replace=False):
         arguments[str(name)] = pick(rng, JUNK)
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         arguments["kernel"] = pick(rng, KERNELS)(pick(rng, JUNK))
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         likelihood = pick(rng, (Gaussian, StudentT, Poisson))
         arguments["likelihood"] = likelihood() if likelihood is Poisson else likelihood(pick(rng, JUNK))
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         arguments["approximation"] = pick(rng, (FITC, SubsetOfData))(pick(rng, JUNK))
     extra = {}
-    if rng.random() < 0.2:
+    if rng.random() < 0.1:
         extra["sample_weight" if cls is GPClassifier else "noise_variance"] = pick(rng, (*JUNK, np.ones(ROWS)))
     model = cls(**arguments)
     repr(model)
     model.fit(strange_inputs(rng), strange_targets(rng), **extra)
     found = model.predict(strange_inputs(rng))
+    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
+        raise Wrong(f"predicted {found}")
     if rng.random() < 0.3:
         model.condition_on(strange_inputs(rng), strange_targets(rng))
-    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
-        from fuzz.outcome import Wrong
-
-        raise Wrong(f"predicted {found}")
+    if rng.random() < 0.5:
+        method, names = pick(rng, CLASSIFIER if cls is GPClassifier else REGRESSOR)
+        getattr(model, method)(strange_inputs(rng), **{name: pick(rng, JUNK) for name in names})
     return "fitted"

@@ -5,23 +5,25 @@ from typing import Any
 import numpy as np
 
 from errorband.likelihoods import ClassLikelihood
-from fuzz.models import ROWS, check_numbers, check_predictive, check_probabilities, redrawn
+from fuzz.models import check_numbers, check_predictive, check_probabilities, redrawn
 from fuzz.outcome import Wrong
+
+POINTS = 4
 
 
 def draw(example: Any, rng: np.random.Generator) -> str:
     """Distribution of targets given drawn moments of the latent functions, checked."""
     likelihood, L = redrawn(example.likelihood, rng, float(rng.choice([0.3, 1.0, 3.0]))), example.L
     size = 10.0 ** rng.uniform(-8, rng.choice([1.0, 2.5]))
-    mean = size * rng.normal(size=(ROWS, L))
-    root = 10.0 ** rng.uniform(-8, 1.5) * rng.normal(size=(ROWS, L, L))
+    mean = size * rng.normal(size=(POINTS, L))
+    root = 10.0 ** rng.uniform(-8, 1.5) * rng.normal(size=(POINTS, L, L))
     cov = root @ np.swapaxes(root, 1, 2) + 1e-300 * np.eye(L)
     predictive = likelihood.predictive(mean, cov)
     if isinstance(likelihood, ClassLikelihood):
         check_probabilities(predictive.probabilities)
     else:
         check_predictive(predictive)
-    y = np.asarray(example.y, dtype=float)[rng.integers(0, len(example.y), ROWS)]
+    y = np.asarray(example.y, dtype=float)[rng.integers(0, len(example.y), POINTS)]
     density = predictive.log_density(y)
     check_numbers("log density", density)
     if np.any(np.isneginf(density)) and size < 1.0:

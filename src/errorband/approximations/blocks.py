@@ -113,7 +113,8 @@ class PITC(Inducing):
         labels = nearest(X[:n], np.asarray(self.centres))
         order = np.argsort(labels, kind="stable")
         found, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
-        shape = tuple(size if size <= 16 else padded_size(size) for size in (len(sizes), int(sizes.max())))
+        number = len(sizes) if len(sizes) <= 16 else padded_size(len(sizes))
+        shape = number, padded_size(int(sizes.max()))
         rows, there, place = np.zeros(shape, int), np.zeros(shape, bool), np.empty(len(X))
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             rows[k, :size], there[k, :size] = order[start : start + size], True

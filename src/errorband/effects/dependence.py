@@ -16,6 +16,7 @@ from errorband.effects.known import (
     sample_rows,
 )
 from errorband.inputs import Input
+from errorband.parameters.checks import generator
 from errorband.predictive import GaussianPredictive
 
 # With at most this many distinct values an input is shown as levels instead of a curve.
@@ -177,7 +178,7 @@ def class_dependence(
     grid, discrete = _grid(model, rows, column, n_grid)
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
     share = quiet(model.predict_proba, stacked).reshape(len(grid), b, -1).mean(axis=1)
-    draws = _probability_draws(model, stacked, np.random.default_rng(random_state))
+    draws = _probability_draws(model, stacked, generator(random_state))
     averages = draws.reshape(N_DRAWS, len(grid), b, -1).mean(axis=2)
     lower, upper = np.quantile(averages, [0.025, 0.975], axis=0)
     return ClassDependence(column, grid, share, lower, upper, b, discrete)
@@ -214,7 +215,7 @@ def _stacked(
     rows: np.ndarray, column: Input, grid: np.ndarray, n_rows: int, random_state: Any
 ) -> tuple[np.ndarray, int]:
     """Background rows for each value of the grid in turn, with that value; and how many rows these are."""
-    background = sample_rows(rows, n_rows, np.random.default_rng(random_state))
+    background = sample_rows(rows, n_rows, generator(random_state))
     b = len(background)
     return column.put(np.tile(background, (len(grid), 1)), np.repeat(grid, b)), b
 

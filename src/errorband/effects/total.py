@@ -7,6 +7,7 @@ import numpy as np
 
 from errorband.effects.known import additive, inputs, main_latent, plain_inputs, quiet, sample_rows
 from errorband.inputs import Input
+from errorband.parameters.checks import generator
 
 
 def relevance(
@@ -56,7 +57,7 @@ def relevance(
     >>> bool(large > 10 * small)
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     rows = sample_rows(inputs(model, X), n_rows, rng)
     columns = plain_inputs(model) if columns is None else columns
     n = len(rows)

@@ -30,6 +30,7 @@ from errorband.estimators.validation import (
     check_weights,
 )
 from errorband.likelihoods import Gaussian, Likelihood
+from errorband.parameters.checks import check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
@@ -590,6 +591,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> bool(np.corrcoef(draws.T)[0, 1] > 0.9)  # neighbours go together
         True
         """
+        check_whole("sample_posterior", "n_samples", n_samples)
         l = self._latent_index(latent or True)
         scaled = self._inputs(X)
         mean, cov = self._joint(scaled, l)
@@ -617,6 +619,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         >>> model.sample_prior([[0.0], [5.0]], n_samples=3, random_state=0).shape
         (3, 2)
         """
+        check_whole("sample_prior", "n_samples", n_samples)
         scaled, latents = self._inputs(X), self._model.latents
         prior = latent_of(latents, self._latent_index(latent or True))
         with double_precision():
@@ -636,7 +639,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         latent: bool | str,
     ) -> np.ndarray:
         """Draws of a normal distribution as the model sees it, in the units of the data, with noise if not latent."""
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         # By eigenvectors: the covariance of many close points is singular to rounding, where Cholesky gives up.
         size, axes = np.linalg.eigh(0.5 * (cov + cov.T))
         root = axes * np.sqrt(np.maximum(size, 0.0))

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, k0e, k1e
 
-from errorband.parameters.checks import check_number
+from errorband.parameters.checks import check_number, generator
 
 SMALL = 1e-8  # |w| below which a prior with a peak counts as this far from it
 
@@ -197,7 +197,7 @@ def posterior_draws(
 
     As many draws go before and are thrown away.
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     gram, right = basis.T @ basis / noise, basis.T @ y / noise
     w, draws = np.linalg.lstsq(basis, y, rcond=None)[0], []
     for _ in range(2 * n_draws):

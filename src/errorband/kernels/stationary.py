@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
 from errorband.parameters import LENGTH, POSITIVE, VARIANCE, Interval, hyperparameter, plain
-from errorband.parameters.checks import check_number, check_whole
+from errorband.parameters.checks import check_number, check_whole, generator
 
 
 class Stationary(Kernel):
@@ -66,7 +66,7 @@ class Stationary(Kernel):
         >>> float(np.cos(omega * 0.5).mean().round(2)), float(np.exp(-0.5).round(2))
         (0.61, 0.61)
         """
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         unit = np.broadcast_to([[-1.0], [1.0]], (2, n_features))
         kernel: Any = plain(self.initialised(unit, 1.0))  # values that are None get their defaults for unit data
         return np.asarray(kernel.scaled_spectrum(kernel.standard_spectrum(rng, n, n_features)))

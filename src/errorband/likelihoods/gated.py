@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr
 from errorband.likelihoods.base import Likelihood, floored, in_rows
 from errorband.likelihoods.bivariate import log_ndtr2, ndtr2
 from errorband.likelihoods.gaussian import log_normal
+from errorband.parameters.checks import generator
 from errorband.predictive import QuantilesFromCdf
 from errorband.programs import program
 from errorband.quadrature import (
@@ -266,7 +267,7 @@ class GatedPredictive(QuantilesFromCdf):
         return self.likelihood.log_density(self._targets(y), self.latent_mean, self.latent_cov)
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         size, axes = np.linalg.eigh(self.latent_cov)
         root = axes * np.sqrt(np.maximum(size, 0.0))[:, None, :]
         noise = rng.standard_normal((n_samples, *self.latent_mean.shape))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from errorband.parameters.checks import generator
 from errorband.predictive import TRANSFORMS, CategoricalPredictive, QuantilesFromCdf, check_probabilities
 from errorband.quadrature import REACH, panel_rule
 
@@ -54,7 +55,7 @@ class ConditionalPredictive(QuantilesFromCdf):
         )
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         f = self.latent_mean + self.latent_std * rng.standard_normal((n_samples, len(self)))
         return self.likelihood.conditional_sample(f, rng)
 
@@ -187,7 +188,7 @@ class TabulatedPredictive(QuantilesFromCdf):
     def sample(self, n_samples=1, random_state=None):
         if self.support == "count":
             return self._table.sample(n_samples, random_state)
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return self._invert(rng.random((n_samples, len(self))).T).T
 
     def _invert(self, q: np.ndarray) -> np.ndarray:

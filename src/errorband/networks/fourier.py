@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from errorband.networks.export import layer_of, posterior_weights
+from errorband.parameters.checks import generator
 
 DRAWS = 4000  # of amplitudes and phases, from which their spread is found
 
@@ -106,7 +107,7 @@ def fourier_transform(model: Any, random_state: Any = 0) -> FourierTransform:
         pairs = size[:, None] * np.stack([weights[..., :h], weights[..., h:]], axis=-1)
         return np.einsum("ijr,...rj->...ri", rotation, pairs)
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     spread, axes = np.linalg.eigh(cov)
     noise = rng.standard_normal((DRAWS, len(mean))) @ (axes * np.sqrt(np.maximum(spread, 0.0))).T
     draws, centre = coefficients(mean + noise), coefficients(mean)

@@ -7,6 +7,23 @@ import numpy as np
 _COUNTS = "zero", "one", "two"
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """NumPy's generator for a seed; ValueError for what is none.
+
+    Examples
+    --------
+    >>> generator("today")
+    Traceback (most recent call last):
+    ValueError: random_state='today': give a whole number, zero or more, a Generator, or None.
+    """
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={random_state!r}: give a whole number, zero or more, a Generator, or None."
+        ) from None
+
+
 def check_whole(owner: str, name: str, value: Any, least: int = 1, other: str = "") -> None:
     """Raise ValueError unless a value is a whole number, ``least`` or more. True is none: it is an answer, not a count.
 

@@ -48,7 +48,17 @@ def finite_differences(objective, theta, step):
     return [(value(theta + e) - value(theta - e)) / (2 * step) for e in moves]
 
 
-def precise_differences(objective, theta, step=1e-4):
-    """Central differences of fourth order: with so large a step the round-off of the values does no harm."""
-    far, near = (np.asarray(finite_differences(objective, theta, k * step)) for k in (2, 1))
+def precise_differences(objective, theta, directions, step=1e-4):
+    """Central differences of fourth order: with so large a step the round-off of the values does no harm.
+
+    Along some directions only. If these are random, a derivative that is wrong in any coordinate is seen in all.
+    """
+    value = lambda t: objective.value_and_gradient(t)[0]  # noqa: E731
+    slope = lambda d, h: (value(theta + h * d) - value(theta - h * d)) / (2 * h)  # noqa: E731
+    far, near = (np.array([slope(d, h) for d in directions]) for h in (2 * step, step))
     return (4 * near - far) / 3
+
+
+def random_directions(theta, number):
+    """Some directions, of about unit length in every coordinate."""
+    return np.random.default_rng(0).normal(size=(number, len(theta)))

@@ -168,7 +168,7 @@ def test_gibbs_on_the_indicators_and_slices_agree():
     settings = {"likelihood": Twinned(0.05, 60.0, 1.0), **GIVEN}
     gibbs, slices = (
         GPRegressor(kernels, inference=MCMC(sampler, draws=draws, keep=1000), **settings).fit(x, y)
-        for sampler, draws in (("gibbs", 600), ("elliptical", 2000))
+        for sampler, draws in (("gibbs", 400), ("elliptical", 1500))
     )
     for latent in ("mean", "gate"):
         (m1, s1), (m2, s2) = (model.predict(x, return_std=True, latent=latent) for model in (gibbs, slices))

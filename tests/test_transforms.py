@@ -145,7 +145,8 @@ def test_bounds_in_the_wrong_order():
 
 
 def test_with_heavy_tails(sales):
-    X, y = sales
-    model = GPRegressor(likelihood=StudentT(df=4.0, scale=0.3), target_transform=Log(), optimizer=None).fit(X, y)
-    low, high = model.predict_interval(X)
-    assert np.all((low > 0) & (low < model.predict(X)) & (model.predict(X) < high))
+    X, y = sales[0][:32], sales[1][:32]
+    rule = {"inference": "laplace", "optimizer": None}
+    model = GPRegressor(likelihood=StudentT(df=4.0, scale=0.3), target_transform=Log(), **rule).fit(X, y)
+    (low, high), mean = model.predict_interval(X[:4]), model.predict(X[:4])
+    assert np.all((low > 0) & (low < mean) & (mean < high))

@@ -14,6 +14,10 @@ from errorband.likelihoods import HeteroscedasticGaussian
 
 MODELS: dict[str, dict[str, Any]] = {
     "Gaussian": {},
+    "heteroscedastic, one kernel shared by both": {
+        "likelihood": HeteroscedasticGaussian(),
+        "kernel": SquaredExponential(),
+    },
     "heteroscedastic, a kernel for each latent": {"likelihood": HeteroscedasticGaussian()},
     "heteroscedastic, Matérn mean and smooth noise": {
         "likelihood": HeteroscedasticGaussian(),

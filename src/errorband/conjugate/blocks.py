@@ -128,11 +128,12 @@ def _proper(
 
     Without noise, rows that repeat make a block singular; as elsewhere, as little is added as makes it regular.
     """
-    variance = float(np.mean(_variance(latent, data.padded)))
     for rung in linalg.JITTER_LADDER:
-        jitter = rung * variance
-        found = function(approximation, latent, *_arrays(noise + jitter, data))
-        if bool(found[-1]):
+        jitter = rung * float(np.mean(_variance(latent, data.padded))) if rung else 0.0
+        with linalg.blas_threads(data.layout.rows.shape[1]):
+            found = function(approximation, latent, *_arrays(noise + jitter, data))
+            proper = bool(found[-1])
+        if proper:
             return found, jitter
     raise linalg.NotPositiveDefinite(
         "The covariance of the targets is not positive definite; raise the noise or move inducing inputs apart."

@@ -191,17 +191,31 @@ def test_constant_column_and_constant_target(data):
     with_constant = np.column_stack([X, np.full(40, 7.0)])
     without = GPRegressor().fit(X, y).predict(X)
     assert_allclose(GPRegressor().fit(with_constant, y).predict(with_constant), without, atol=1e-3)
-    flat = GPRegressor().fit(X, np.full(40, 3.5))
-    assert_allclose(flat.predict(X), 3.5, atol=1e-6)
-    assert np.all(np.isfinite(flat.predict(X, return_std=True)[1]))
+
+
+@pytest.mark.parametrize("options", [{}, {"normalize": False}, {"kernel": "auto", "likelihood": "auto"}])
+@pytest.mark.parametrize("size", [-0.1, 3.5, 0.0])
+def test_constant_targets_have_bands_of_their_size(data, size, options):
+    """Nobody knows how far others may lie from them: not by nothing."""
+    X, _ = data
+    with pytest.warns(UserWarning, match=f"All 40 targets are {size:g}, which says nothing of how far"):
+        model = GPRegressor(**options).fit(X, np.full(40, size))
+    mean, std = model.predict(X, return_std=True)
+    unit = abs(size) or 1.0
+    assert np.all(np.abs(mean - size) < std)
+    assert np.all((std > 0.05 * unit) & (std < 0.5 * unit))
+    assert model.fit_result_ is None
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_few_rows(n):
     X, y = np.arange(n, dtype=float)[:, None], np.array([3.0, 4.0, 3.5])[:n]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         model = GPRegressor().fit(X, y)
+    assert (n < 3) == any("nothing of how far" in str(w.message) for w in told)
+    if n < 3:
+        assert np.all(model.predict([[0.0], [100.0]], return_std=True)[1] > 0.1)
     mean, std = model.predict([[0.0], [100.0]], return_std=True)
     assert np.all(np.isfinite(mean))
     assert std[1] > 0

@@ -45,6 +45,22 @@ OF_ONE_FIT = (
 )
 
 
+def too_little(spec: Spec, data: TrainingData, scaling: Scaling) -> str | None:
+    """Why targets, as the model sees them, say nothing of their noise and spread; None if they do."""
+    y = data.y
+    if not spec.likelihood.location_scale or (len(y) > 2 and np.ptp(y) > 0):
+        return None
+    if np.ptp(y) > 0:
+        what = "Two rows say"
+    else:
+        what = f"All {len(y)} targets are {scaling.original(y)[0]:g}, which says" if len(y) > 1 else "One row says"
+    return (
+        f"{what} nothing of how far other targets may lie from what is predicted. Hyperparameters were not searched "
+        "for: bands follow from the size of the targets. Give kernel and noise their values if you know them, with "
+        "optimizer=None."
+    )
+
+
 class Savable:
     """An estimator that can be written to a file."""
 
@@ -83,7 +99,7 @@ class GaussianProcess(Savable, WithArguments):
             print(f"{name}: {reason}", file=sys.stderr)
         log_scale = float(np.log(scaling.y_scale))
         settings = Settings(
-            self._trainer(),
+            self._trainer() if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
             self.random_state,
             self.verbose,

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.data import TrainingData
 from errorband.estimators import noise_check
-from errorband.estimators.base import GaussianProcess
+from errorband.estimators.base import GaussianProcess, too_little
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.defaults import REGRESSION_KERNELS, noises
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
-from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
+from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
     check_columns_are_numeric,
@@ -201,6 +201,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             the variance of the noise; predictions are of targets of weight 1.
         """
         ready = self._training(X, y, noise_variance, sample_weight)
+        if self.optimizer is not None and (told := too_little(*ready)) is not None:
+            warnings.warn(told, UserWarning, stacklevel=2)
         if not self._fit_candidates(X, y, noise_variance=noise_variance, sample_weight=sample_weight):
             self._fit(*ready)
             self._check_noise()
@@ -313,6 +315,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         spec = self._spec(X.shape[1])
         if scaling is None:
             check_spread(y, "y")
+            y = np.full_like(y, y[0]) if is_constant(y) else y
             scaling = self._new_scaling(spec, X, y, weights)
         else:
             check_magnitude(X, "X")
@@ -373,6 +376,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _worth_trying(self, argument: str, name: str, first: Any) -> bool:
         """Noises that differ from the first in the shape of residuals are fitted if residuals have that shape."""
+        if first.fit_result_ is None and self.optimizer is not None:  # targets that say nothing choose nothing
+            return False
         gains = getattr(first, "noise_gains_", {})
         return argument != "likelihood" or gains.get(name, np.inf) > 0
 

@@ -20,7 +20,7 @@ READ_AS = (np.float64, np.float32)
 
 @dataclasses.dataclass(frozen=True)
 class Scaling:
-    """Affine maps to zero mean and unit standard deviation. Constant columns are only shifted.
+    """Affine maps to zero mean and unit standard deviation. Constant columns are only shifted, targets divided by size.
 
     Attributes
     ----------
@@ -67,6 +67,8 @@ class Scaling:
             scale[group] = 1.0 if np.any(raw[group]) else np.sqrt(np.mean(scale[group] ** 2))
         if y is None:
             return cls(shift, scale, 0.0, 1.0)
+        if is_constant(y):  # their size, since they have no spread
+            return cls(shift, scale, float(y[0]), abs(float(y[0])) or 1.0)
         y_shift, y_scale = _moments(y[:, None], weights)
         return cls(shift, scale, float(y_shift[0]), float(y_scale[0]))
 
@@ -171,11 +173,20 @@ def _merged(groups: Sequence[np.ndarray]) -> list[np.ndarray]:
     return [np.array(sorted(f)) for f in found]
 
 
+def is_constant(y: np.ndarray) -> bool:
+    """Whether targets are all the same, to rounding."""
+    return bool(np.ptp(y) <= _rounding(y))
+
+
+def _rounding(X: np.ndarray) -> Any:
+    """Differences that rounding makes in each column."""
+    return 10 * np.finfo(float).eps * np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
+
+
 def _moments(X: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of each column; the latter is 1 where it is zero to rounding."""
     weights = np.ones(len(X)) if weights is None else weights
     total = np.sum(weights)
     mean = sum(w @ rows for w, rows in zip(chunks(weights), chunks(X), strict=True)) / total
     std = np.sqrt(sum(w @ (rows - mean) ** 2 for w, rows in zip(chunks(weights), chunks(X), strict=True)) / total)
-    rounding = 10 * np.finfo(float).eps * np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
-    return mean, np.where(std > rounding, std, 1.0)
+    return mean, np.where(std > _rounding(X), std, 1.0)

@@ -115,7 +115,9 @@ class Spec:
         likelihood.check_targets(data.y)
         some = spread_rows(data.X)
         X, y = data.X[some], data.y[some]
-        variance = float(np.var(data.y)) or 1.0
+        seen = _with_spread(data.y) if likelihood.location_scale else data.y
+        # The mean of targets that are all the same may be far from the prior's, which is zero.
+        variance = float(np.var(seen) if seen is data.y else np.mean(seen**2)) or 1.0
         latents = tuple(
             Latent(
                 latent.kernel.initialised(X, likelihood.latent_variance(l, variance)),
@@ -126,9 +128,18 @@ class Spec:
         classes = data.y if likelihood.classes else None
         approximation = approximation if self.change is None else approximation.in_units(self.change)
         approximation, latents = approximation.initialised(latents, data.X, classes, random_state)
-        model = Model(latents, likelihood.initialised(data.y), approximation)
+        model = Model(latents, likelihood.initialised(seen), approximation)
         parameters.check(model)
         return model
+
+
+def _with_spread(y: np.ndarray) -> np.ndarray:
+    """Targets to take starting values from: those that are all the same with one more, zero (or one beside zeros).
+
+    Nobody knows how far others may lie from them. So their size is the unit, and the more there are the less they
+    vary: n of them and a zero have a standard deviation of |y|√n/(n + 1).
+    """
+    return y if np.ptp(y) > 0 else np.append(y, 0.0 if y[0] != 0 else 1.0)
 
 
 def _each(what: str, given: Any, likelihood: Likelihood, latents: Sequence[str], convert: Any) -> list[Any]:

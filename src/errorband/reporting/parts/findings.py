@@ -37,7 +37,8 @@ def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> l
     searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
     result = next((r for r in searches if r is not None and not r.converged), searches[0])
     if result is None:
-        found.append(Finding("note", "Hyperparameters were not learned", "They were kept as given (optimizer=None)."))
+        given = "as given (optimizer=None)" if model.optimizer is None else "where the search would have started"
+        found.append(Finding("note", "Hyperparameters were not learned", f"They were kept {given}."))
     elif not result.converged:
         text = f"{result.message} Largest entry of the gradient: {number(result.gradient_norm, 2)}."
         found.append(Finding("warning", "The search for hyperparameters did not converge", text))

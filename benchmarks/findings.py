@@ -90,7 +90,7 @@ def planted_table(seed: int) -> tuple[pd.DataFrame, dict[str, set[str]], set[str
 def looked_at(table: pd.DataFrame, seed: int) -> tuple[dict[str, set[str]], np.ndarray, np.ndarray]:
     """Findings by title with what they are about; whether held-out targets lie in their bands, and are complete."""
     encoder = TableEncoder.fit(table, target="y", missing="impute")
-    encoded, settings = encoder.transform(table), Settings(seed=seed, time_budget=20)
+    encoded, settings = encoder.transform(table), Settings(seed=seed, time_budget=600)
     X, y = as_frame(encoded, gaps=True)
     assert y is not None
     fitted = fitting.fit(X, y, encoder, settings, fitting.split(encoded, encoder, settings))

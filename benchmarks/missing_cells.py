@@ -122,7 +122,7 @@ def _coverage(values: list[float]) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--tables", type=int, default=6, help="of each kind and share")
+    parser.add_argument("--tables", type=int, default=4, help="of each kind and share")
     folder = Path(__file__).parents[1]
     parser.add_argument("--output", type=Path, default=folder / "docs" / "benchmarks" / "missing-cells.md")
     parser.add_argument("--raw", type=Path, default=folder / "benchmarks" / ".raw" / "missing-cells.jsonl")

@@ -1,18 +1,24 @@
 """What a report says, on data for which the truth is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from errorband import LBFGS, GPClassifier, GPRegressor
+from errorband.effects import partial_dependence
 from errorband.inputs import Input
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 from errorband.reporting import report
 from errorband.reporting.classification.assessment import class_verdict
 from errorband.reporting.classification.scores import class_score, ranking
+from errorband.reporting.parts.comparison import Metric, Scores
 from errorband.reporting.parts.data import RowNames
 from errorband.reporting.parts.data_findings import input_findings, leak_findings, row_findings
+from errorband.reporting.parts.outliers import bursts
+from errorband.reporting.parts.sections import scores_section
 from errorband.reporting.regression.assessment import assess_regression
 from errorband.reporting.regression.calibration import calibrate, inside, normal_scores, pit_bounds
 from errorband.reporting.regression.diagnostics import conditional_coverage, error_findings
@@ -113,7 +119,7 @@ def test_a_rare_class_is_not_judged_by_accuracy():
     own = class_score("m", "", codes, share, np.array([0.975, 0.025]))
     first = class_verdict([own], [], "fraud", codes, share, ["no", "yes"])[0]
     assert first.startswith(
-        "2 % of 400 held-out rows of fraud are yes; it ranks them above the others with probability"
+        "2.5 % of 400 held-out rows of fraud are yes; it ranks them above the others with probability"
     )
     assert "% right" not in first
 
@@ -165,6 +171,24 @@ def test_planted_patterns_of_errors_are_named():
     assert "Heavy tails of the noise" in _errors(heavy)
 
 
+def test_another_noise_is_advised_to_gaussian_models_only():
+    z = np.random.default_rng(0).normal(size=300) * (0.4 + 1.5 * X[:, 0])
+    z[17] = 9
+    for gaussian in (True, False):
+        found = {f.title: f.text for f in error_findings(z, X[:, 1], X, COLUMNS, "y", NAMES, gaussian)}
+        assert ("heavier tails" in found["Outliers"]) is gaussian
+        assert ("HeteroscedasticGaussian" in found["Errors are not equally large everywhere"]) is gaussian
+
+
+def test_a_burst_is_more_than_what_chance_puts_together():
+    rng = np.random.default_rng(0)
+    by_chance = [bool(bursts(X, rng.choice(300, 40, replace=False))) for _ in range(60)]
+    assert sum(by_chance) <= 3
+    near = np.argsort(np.sum((X - 0.5) ** 2, axis=1))[:25]
+    (found, *_) = bursts(X, np.union1d(near, rng.choice(300, 15, replace=False)))
+    assert set(near) <= set(found)
+
+
 def test_coverage_in_parts_of_the_data_shows_what_the_whole_hides():
     rng = np.random.default_rng(0)
     held = np.where(X[:, 0] < 1 / 3, rng.random(300) < 0.84, rng.random(300) < 0.998).astype(float)
@@ -195,7 +219,45 @@ def test_copies_of_rows_are_named():
     assert "2 training rows repeat another one, target and all (rows 300 and 301)" in found[0].text
 
 
+def test_rows_that_were_filled_in_are_no_copies_and_have_a_star():
+    names = RowNames.of(X, 300)
+    same = X.copy()
+    same[3:5] = X[7]
+    assert row_findings(same, X[:, 0], X + 2, np.ones(2), names)[0].title == "Duplicate inputs"
+    assert [f.title for f in row_findings(same, X[:, 0], X + 2, np.ones(2), names, [3, "4"])] == ["Extrapolation"]
+    marked = names.marked([3])
+    assert marked.names[2:5].tolist() == ["2", "3 *", "4"]
+    assert marked.told == "Rows are counted from 0. A star marks rows with missing cells, which were filled in."
+
+
+def test_what_looks_equally_good_has_a_star_each():
+    values = [{"m": 24.861}, {"m": 24.859}, {"m": 30.0}]
+    scores = [Scores(str(i), "", v, {}, {}) for i, v in enumerate(values)]
+    summary = SimpleNamespace(target="y", n_test=9)
+    content = SimpleNamespace(scores=scores, comparisons=[None, None], summary=summary)
+    section = scores_section(content, [Metric("m", "M", "", "low")], set(), lambda _: "")
+    assert section.blocks[0].count('class="best"') == 2
+
+
+def test_dates_are_asked_about_on_the_same_day_of_the_week():
+    day = Input.dates("day", (0,), 18000.0, lambda values: (values - 18000.0)[:, None])
+    days = np.linspace(0, 1000, 40)[:, None]
+    model = GPRegressor(optimizer=None).fit(days, np.sin(days[:, 0] / 50))
+    grid = partial_dependence(model, days, day).grid
+    assert len(grid) > 40
+    assert set(np.diff(grid) % 7) == {0}
+
+
 # ------------------------------------------------------------------------------------------------------------- classes
+def test_a_rare_class_comes_first():
+    codes = np.r_[np.ones(4, int), np.zeros(40, int)]
+    x = np.where(codes == 1, 2.0, -1.0)[:, None] + 0.6 * np.random.default_rng(0).normal(size=(44, 1))
+    made = report(GPClassifier(optimizer=None).fit(x, codes), x, codes, baselines=False, class_names=["no", "yes"])
+    header = made.html.split("</header>")[0]
+    assert "right on held-out rows" not in header
+    assert "yes found, with no false alarms" in header
+
+
 def test_two_classes_get_thresholds_and_curves(flags):
     made = report(flags.model, flags.X_test, flags.y_test, target="flag")
     c = made.content.choices
@@ -216,4 +278,6 @@ def test_no_thresholds_for_three_classes():
     model.fit(x[::2], np.digitize(x[::2, 0], [-1, 1]))
     content = report(model, x[1::2], np.digitize(x[1::2, 0], [-1, 1]), baselines=False).content
     assert content.choices is None
+    named = report(model, x[1::2], np.digitize(x[1::2, 0], [-1, 1]), baselines=False, class_names=["a", "b", "c"])
+    assert {h.part.split(", ")[1] for h in named.content.hyperparameters} == {"a", "b", "c"}
     assert content.effects[0].effect.lower.shape == (25, 3)

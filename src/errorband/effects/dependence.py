@@ -130,6 +130,8 @@ def partial_dependence(
     rows, column = inputs(model, X), _input(model, feature)
     discrete = False
     if grid is None:
+        if column.date:  # it may go through several years
+            n_grid, n_rows = 2 * n_grid, max(n_rows // 2, 1)
         grid, discrete = _grid(model, rows, column, n_grid)
     grid = np.asarray(grid, dtype=np.float64)
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
@@ -231,4 +233,7 @@ def _grid(model: Any, rows: np.ndarray, column: Input, n_grid: int) -> tuple[np.
     if any(raw) or len(found) <= MAX_LEVELS:
         return found, True
     low, high = np.quantile(values, [0.01, 0.99])
+    if column.date and (step := (high - low) / (n_grid - 1)) > 7:
+        # Whole weeks, so that the day of the week, which the model may know, is the same all along.
+        return np.arange(np.floor(low), high, 7 * np.round(step / 7)), False
     return np.linspace(low, high, n_grid), False

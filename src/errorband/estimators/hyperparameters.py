@@ -55,16 +55,18 @@ class Hyperparameters(tuple):
         return "\n".join(line.rstrip() for line in lines)
 
 
-def hyperparameters(model: Any, target: str = "target", names: Sequence[str] | None = None) -> Hyperparameters:
+def hyperparameters(
+    model: Any, target: str = "target", names: Sequence[str] | None = None, classes: Sequence[Any] | None = None
+) -> Hyperparameters:
     """All hyperparameters of a fitted model that are single numbers or one per input.
 
-    ``names`` are those of the inputs, if the model does not know them.
+    ``names`` are those of the inputs, if the model does not know them, ``classes`` what people call the classes.
     """
     names = input_names(model) if names is None else names
     if len(model.members_) > 1:  # one model for each class
         return Hyperparameters(
             dataclasses.replace(h, part=f"{h.part}, {label}")
-            for label, own in zip(model.classes_, model.members_, strict=True)
+            for label, own in zip(model.classes_ if classes is None else classes, model.members_, strict=True)
             for h in hyperparameters(own, target, names)
         )
     transform = model.scaling_.transform

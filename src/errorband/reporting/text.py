@@ -62,20 +62,21 @@ def places_for(scale: float, digits: int = 3) -> int | None:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage; whole numbers unless it is very small or very near to all.
+    """A share as a percentage; whole numbers unless it is small or very near to all.
 
     Examples
     --------
-    >>> percent(0.5), percent(0.948), percent(0.9964), percent(0.004), percent(0.99999)
-    ('50 %', '95 %', '99.6 %', '0.4 %', 'more than 99.9 %')
+    >>> percent(0.5), percent(0.948), percent(0.9964), percent(0.025), percent(0.03), percent(0.99999)
+    ('50 %', '95 %', '99.6 %', '2.5 %', '3 %', 'more than 99.9 %')
     """
     if share is None or not math.isfinite(share):
         return MISSING
     value = 100 * share
     if 99.95 <= value < 100:
         return "more than 99.9 %"
-    fine = 0 < abs(value) < 1 or 99 < value < 100
-    return f"{value:.{1 if fine else 0}f} %".replace("-", "−")
+    fine = 0 < abs(value) < 10 or 99 < value < 100
+    text = f"{value:.1f}".removesuffix(".0") if fine and abs(value) >= 0.05 else f"{value:.{1 if fine else 0}f}"
+    return f"{text} %".replace("-", "−")
 
 
 def count(n: int, noun: str, plural: str = "") -> str:

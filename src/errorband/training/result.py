@@ -112,7 +112,10 @@ class FitResult:
         if self.moved:
             text += f" {self.moved} inducing inputs that had no part in the model were moved to where they have."
         if self.tied:
-            text += " Length-scales were kept equal: the evidence did not pay for one each."
+            text += (
+                " Length-scales were kept equal, in standard deviations of the inputs: the evidence did not pay for "
+            )
+            text += "one each."
         return f"{text} {self.challenged}".strip()
 
 

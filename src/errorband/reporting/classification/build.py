@@ -81,7 +81,7 @@ def build_classification(
     n = len(classes)
     rng = np.random.default_rng(random_state)
     left_out = leave_one_out(model)
-    rows = hyperparameters(model, target)
+    rows = hyperparameters(model, target, classes=classes)
     importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
     names = RowNames.of(X_train, len(train))
     kept_names = (
@@ -90,12 +90,12 @@ def build_classification(
     findings = [
         *fit_findings(model, rows, train),
         *input_findings(columns, importance),
-        *row_findings(train_X, train, test_X, np.asarray(model.scaling_.x_scale), names),
+        *row_findings(train_X, train, test_X, np.asarray(model.scaling_.x_scale), names, incomplete),
         *leak_findings(train_X, train, columns, classes=True),
         *missing_findings(incomplete, test_X, names.told),
         *_findings(a, train, classes, left_out, kept_names),
     ]
-    shown = subset(len(train), MAX_POINTS, rng)
+    shown, marked = subset(len(train), MAX_POINTS, rng), kept_names.marked(incomplete)
     return ClassificationContent(
         title=title,
         summary=summary(model, len(train), len(a.codes), target, automatic, columns),
@@ -115,8 +115,8 @@ def build_classification(
         relevance=importance,
         order=order,
         effects=tuple(_curve(model, train_X, train, columns[j], shown) for j in useful[:MAX_EFFECTS]),
-        surprises=None if left_out is None else _surprises(left_out, kept_names, columns, order, model, classes),
-        rows_told=names.told,
+        surprises=None if left_out is None else _surprises(left_out, marked, columns, order, model, classes),
+        rows_told=marked.told,
         hyperparameters=tuple(rows),
         map=_map(model, train_X, train, shown) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),

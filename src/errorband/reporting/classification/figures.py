@@ -53,7 +53,8 @@ def reliability(r: Reliability, n: int) -> Figure:
     data = [
         line([0, 1], [0, 1], "@muted", dash="dash", width=1.5, showlegend=False),
         {"type": "scatter", "mode": "markers", "x": r.confidence, "y": r.confidence, "error_y": bars,
-         "name": "chance, if calibrated", "hoverinfo": "skip", "marker": {"size": 1, "color": "@muted"}},
+         "name": "chance, if calibrated", "hoverinfo": "skip",
+         "marker": {"symbol": "line-ns", "size": 8, "line": {"width": 5, "color": "@muted/0.45"}}},
         line(r.confidence, r.frequency, "@model", mode="lines+markers", name="this model", marker=DOT | {"opacity": 1},
              customdata=r.count, hoverinfo="all",
              hovertemplate=hover("said %{x:.0%}", "right %{y:.0%}", "%{customdata} rows")),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from errorband.reporting.classification import figures
+from errorband.reporting.classification.assessment import RARE
 from errorband.reporting.classification.chooser import decision_chooser
 from errorband.reporting.classification.content import ClassificationContent
 from errorband.reporting.classification.scores import CLASS_METRICS, SHARES
@@ -27,8 +28,13 @@ from errorband.reporting.text import count, duration, listing, number, percent
 def class_header(c: ClassificationContent) -> Html:
     """The summary card."""
     s, own = c.summary, c.scores[0].values
+    first = ("right on held-out rows", percent(1 - own["error_rate"]))
+    if c.choices is not None and np.mean(c.choices.of_class) <= RARE:  # always saying the other is right nearly always
+        even = next(d for d in c.choices.decisions if d.ratio == 1)
+        found = f"{even.found} of {int(np.sum(c.choices.of_class))}"
+        first = (f"{c.classes[c.choices.positive]} found, with {count(even.false_alarms, 'false alarm')}", found)
     tiles = [
-        ("right on held-out rows", percent(1 - own["error_rate"])),
+        first,
         ("log loss", number(own["log_loss"], decimals=3)),
         ("AUC", number(own["auc"], decimals=3)),
         ("log evidence", number(s.log_evidence, decimals=1)),

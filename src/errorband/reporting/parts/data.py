@@ -80,6 +80,17 @@ class RowNames:
         told = {"line": "Rows are lines of the file.", "row": "Rows are counted from 1.", None: INDEX_NAMES}
         return cls(np.array([str(v) for v in labels], dtype=object), told.get(name, f"Rows are named by {name}."))
 
+    def among(self, others: Sequence[object]) -> np.ndarray:
+        """Which rows have one of these names."""
+        return np.isin(self.names.astype(str), [str(name) for name in others])
+
+    def marked(self, incomplete: Sequence[object]) -> "RowNames":
+        """The same, with a star at rows of which cells are missing."""
+        if not (gone := self.among(incomplete)).any():
+            return self
+        names = np.array([f"{n} *" if star else n for n, star in zip(self.names, gone, strict=True)], dtype=object)
+        return RowNames(names, f"{self.told} A star marks rows with missing cells, which were filled in.")
+
     def listed(self, rows: Any, most: int = 5) -> str:
         """The names of some rows in a sentence."""
         return f"{'row' if len(rows) == 1 else 'rows'} {listing([str(v) for v in self.names[rows]], most)}"

@@ -53,9 +53,21 @@ def straight_findings(effects: Sequence[PartialDependence]) -> list[Finding]:
     return [Finding("note", "Straight lines", text, tuple(straight))]
 
 
-def row_findings(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, scale: np.ndarray, names: RowNames) -> list[Finding]:
-    """Repeated rows, rows in both parts, and held-out rows beyond the training data."""
+def row_findings(
+    X: np.ndarray,
+    y: np.ndarray,
+    X_test: np.ndarray,
+    scale: np.ndarray,
+    names: RowNames,
+    incomplete: Sequence[object] = (),
+) -> list[Finding]:
+    """Repeated rows, rows in both parts, and held-out rows beyond the training data.
+
+    Rows that are ``incomplete`` have values that were filled in, which may be those of others.
+    """
     found: list[Finding] = []
+    if (whole := ~names.among(incomplete)).any():
+        X, y, names = X[whole], y[whole], RowNames(names.names[whole], names.told)
     _, member, times = np.unique(X, axis=0, return_inverse=True, return_counts=True)
     repeated = times[member.ravel()] > 1
     whole = np.unique(np.column_stack([X, y]), axis=0, return_index=True)[1]

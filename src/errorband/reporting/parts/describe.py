@@ -20,17 +20,26 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
     members = model.members_
     if len(members) > 1:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
-    approximation, inference = type(model.approximation_).__name__, type(model.inference_).__name__
-    exact = (approximation, inference) == ("Exact", "Conjugate")
-    method = "exact" if exact else f"{model.approximation_!r}, {inference} inference"
     reason = automatic or automatic_choice(model)
     names, latents = input_names(model), model.latents_
     return {
         **{_titled("Kernel", key, latents): describe_kernel(l.kernel, names) for key, l in latents.items()},
         "Likelihood": _with_options(model.likelihood_),
         **{_titled("Mean", key, latents): _describe_mean(l.mean) for key, l in latents.items()},
-        "Method": method,
+        "Method": _method(model),
     } | ({"Automatic": reason} if reason else {})
+
+
+def _method(model: Any) -> str:
+    """How the covariance is kept and the posterior found, in words."""
+    approximation, rule = model.approximation_, type(model.inference_).__name__
+    inducing = getattr(approximation, "inducing_inputs", None)
+    how = repr(approximation)
+    if type(approximation).__name__ == "Exact":
+        how = "exact" if rule == "Conjugate" else "the whole covariance"
+    elif inducing is not None:
+        how = f"{type(approximation).__name__} with {len(inducing)} inducing inputs"
+    return how if rule == "Conjugate" else f"{how}, posterior by {rule}"
 
 
 def _titled(what: str, name: str, latents: Any) -> str:

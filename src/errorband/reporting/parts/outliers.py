@@ -13,7 +13,7 @@ from errorband.reporting.text import listing
 
 SUSPECT = 0.5  # probability of being an outlier
 NEIGHBOURS, BURST = 5, 3  # suspects among so many nearest rows of each other belong together; a burst has so many
-SHOWN = 20
+SHOWN, DRAWS = 20, 200
 
 
 def outlier_findings(model: Any, X: np.ndarray, names: RowNames) -> list[Finding]:
@@ -35,15 +35,31 @@ def outlier_findings(model: Any, X: np.ndarray, names: RowNames) -> list[Finding
 def bursts(X: np.ndarray, suspects: np.ndarray) -> list[np.ndarray]:
     """Return groups of suspects that are neighbours, the largest first.
 
+    Some of many suspects are neighbours by chance: a burst is larger than the largest group in 99 of 100 draws of as
+    many rows.
+
     Examples
     --------
     >>> X = np.arange(20.0)[:, None]
     >>> [group.tolist() for group in bursts(X, np.array([2, 8, 9, 10, 11]))]
     [[8, 9, 10, 11]]
     """
-    k = min(NEIGHBOURS + 1, len(X))
-    near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(X[suspects], return_distance=False)
-    linked = np.array([np.isin(suspects, row) for row in near])
-    _, group = connected_components(csr_matrix(linked), directed=False)
-    found = [suspects[group == g] for g in np.unique(group)]
-    return sorted((g for g in found if len(g) >= BURST), key=len, reverse=True)
+    if len(suspects) < BURST:
+        return []
+    near = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(X))).fit(X).kneighbors(X, return_distance=False)
+    rng = np.random.default_rng(0)
+    draws = [_groups(near, rng.choice(len(X), len(suspects), replace=False)) for _ in range(DRAWS)]
+    least = max(BURST, 1 + int(np.quantile([max(map(len, groups)) for groups in draws], 0.99, method="higher")))
+    found = [group for group in _groups(near, suspects) if len(group) >= least]
+    return sorted(found, key=len, reverse=True)
+
+
+def _groups(near: np.ndarray, chosen: np.ndarray) -> list[np.ndarray]:
+    """Chosen rows that are among each other's nearest, given those of every row (n, k), in groups."""
+    place = np.full(len(near), -1)
+    place[chosen] = np.arange(len(chosen))
+    to = place[near[chosen]]
+    row, _ = np.nonzero(to >= 0)
+    links = csr_matrix((np.ones(len(row)), (row, to[to >= 0])), shape=(len(chosen), len(chosen)))
+    _, group = connected_components(links, directed=False)
+    return [chosen[group == g] for g in np.unique(group)]

@@ -10,7 +10,7 @@ from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.parts import figures
 from errorband.reporting.parts.comparison import Comparison, Metric
-from errorband.reporting.text import count, duration, number, percent, places_for
+from errorband.reporting.text import MISSING, count, duration, number, places_for
 
 MAX_HYPERPARAMETERS = 60
 HYPERPARAMETERS_SHOWN = 12
@@ -54,11 +54,12 @@ def scores_section(
     for metric in metrics:
         about = join([el("b", metric.name), el("small", metric.meaning.format(target=target))])
         values = [s.values[metric.key] for s in c.scores]
-        best = _best(metric, values)
-        cells = []
-        for i, s in enumerate(c.scores):
-            text, error = _with_error(metric, values[i], s.errors.get(metric.key, np.nan), metric.key in shares)
-            cells.append(join([el("span", text, class_="best") if i in best else text, error]))
+        shown = [
+            _with_error(metric, value, s.errors.get(metric.key, np.nan), metric.key in shares)
+            for s, value in zip(c.scores, values, strict=True)
+        ]
+        best = [shown[i][0] for i in _best(metric, values)]  # others that look the same are as good
+        cells = [join([el("span", text, class_="best") if text in best else text, error]) for text, error in shown]
         rows.append([about, *cells])
     head = ["Metric", "This model", *[s.name for s in c.scores[1:]]]
     scores = table(
@@ -87,7 +88,8 @@ def _best(metric: Metric, values: list[float]) -> list[int]:
 def _with_error(metric: Metric, value: float, error: float, share: bool) -> tuple[str, Html]:
     """A value, and its standard error to as many digits."""
     if share:
-        text, tail = percent(value), f"{100 * error:.1f}" if np.isfinite(error) else ""
+        text = f"{100 * value:.1f} %" if np.isfinite(value) else MISSING
+        tail = f"{100 * error:.1f}" if np.isfinite(error) else ""
     else:
         places = metric.decimals if metric.decimals is not None else places_for(value)
         text = number(value, decimals=metric.decimals)
@@ -108,7 +110,9 @@ def search_section(c: Any) -> Section | None:
     if s.converged is None or len(s.trace) < 2:
         return None
     steps = count(s.iterations, "iteration")
-    caption = f"Log evidence of the training targets, in their own units. {s.message} {steps}, {duration(s.seconds)}."
+    if s.iterations > len(s.trace):
+        steps += " of all searches together, of which the best is drawn"
+    caption = f"Log evidence of the training targets, in their own units. {s.message} {steps}; {duration(s.seconds)}."
     if len(s.starts) > 1:
         near = sum(abs(v - max(s.starts)) < 0.1 for v in s.starts)
         caption += f" {near} of {len(s.starts)} starts reached the best evidence to within 0.1."

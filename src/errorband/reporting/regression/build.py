@@ -93,7 +93,7 @@ def build_regression(
         *straight_findings(
             [e for j, e in zip(useful, curves, strict=False) if importance[j] >= TELLING * importance.max()]
         ),
-        *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names),
+        *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names, incomplete),
         *leak_findings(train_X, train_y, columns, classes=False),
         *missing_findings(incomplete, test_X, test_names.told),
         *band_findings(a.calibration.at, groups, len(a.y)),
@@ -104,9 +104,17 @@ def build_regression(
     if left_out is not None:
         kept, kept_names = model.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(model))
         z = normal_scores(left_out.y, left_out.predictive)
-        findings += error_findings(z, left_out.predictive.mean, kept, ranked[:MAX_GROUPED_INPUTS], target, kept_names)
+        findings += error_findings(
+            z,
+            left_out.predictive.mean,
+            kept,
+            ranked[:MAX_GROUPED_INPUTS],
+            target,
+            kept_names,
+            gaussian=model.likelihood_.conjugate,
+        )
         findings += outlier_findings(model, kept, kept_names)
-        surprises = _surprises(left_out, z, kept, kept_names, columns, order)
+        surprises = _surprises(left_out, z, kept, kept_names.marked(incomplete), columns, order)
     return RegressionContent(
         title=title,
         summary=summary(model, len(train_y), len(a.y), target, automatic, columns),
@@ -125,7 +133,7 @@ def build_regression(
         order=order,
         effects=curves,
         surprises=surprises,
-        rows_told=names.told,
+        rows_told=names.marked(incomplete).told,
         hyperparameters=tuple(rows),
         curve=None if several else _curve(model, train_X, train_y, test_X, rng),
         map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,

@@ -106,9 +106,18 @@ def spread_findings(std: np.ndarray) -> list[Finding]:
 
 
 def error_findings(
-    z: np.ndarray, predicted: np.ndarray, X: np.ndarray, columns: Sequence[Input], target: str, names: RowNames
+    z: np.ndarray,
+    predicted: np.ndarray,
+    X: np.ndarray,
+    columns: Sequence[Input],
+    target: str,
+    names: RowNames,
+    gaussian: bool = True,
 ) -> list[Finding]:
-    """Return what leave-one-out scores z of the training rows say: outliers, heavy tails, unequal errors, bursts."""
+    """Return what leave-one-out scores z of the training rows say: outliers, heavy tails, unequal errors, bursts.
+
+    Another noise is advised only where it is ``gaussian``.
+    """
     found: list[Finding] = []
     wild = np.flatnonzero(np.abs(z) > WILD)
     if len(wild):
@@ -116,10 +125,11 @@ def error_findings(
         lie = "lies" if len(wild) == 1 else "lie"
         text = (
             f"{count(len(wild), 'training row')} {lie} more than four standard deviations from what the other rows "
-            f"predict: {names.listed(wild)}. Look for errors in them, or use a likelihood with heavier tails."
+            f"predict: {names.listed(wild)}. Look for errors in them"
+            f"{', or use a likelihood with heavier tails' if gaussian else ''}."
         )
         found.append(Finding("warning", "Outliers", text, tuple(names.names[wild])))
-    return found + _tails(z) + _unequal(z, predicted, X, columns, target) + _burst(z, names)
+    return found + _tails(z) + _unequal(z, predicted, X, columns, target, gaussian) + _burst(z, names)
 
 
 def _tails(z: np.ndarray) -> list[Finding]:
@@ -135,7 +145,7 @@ def _tails(z: np.ndarray) -> list[Finding]:
 
 
 def _unequal(
-    z: np.ndarray, predicted: np.ndarray, X: np.ndarray, columns: Sequence[Input], target: str
+    z: np.ndarray, predicted: np.ndarray, X: np.ndarray, columns: Sequence[Input], target: str, gaussian: bool
 ) -> list[Finding]:
     """Errors larger in one part of the data than in another, by the test of Kruskal and Wallis on their sizes."""
     size = np.abs(z)
@@ -153,10 +163,9 @@ def _unequal(
             best = p, f"Where {parts[high][0]}, errors are {ratio} as large as where {parts[low][0]}"
     if not best[1]:
         return []
-    text = (
-        f"{best[1]}, compared with what the bands say. One noise for all rows makes bands too narrow in one place and "
-        "too wide in the other: let the noise vary with the inputs (HeteroscedasticGaussian), or predict the logarithm."
-    )
+    text = f"{best[1]}, compared with what the bands say: they are too narrow in one place and too wide in the other."
+    if gaussian:
+        text += " Let the noise vary with the inputs (HeteroscedasticGaussian), or predict the logarithm."
     return [Finding("warning", "Errors are not equally large everywhere", text)]
 
 

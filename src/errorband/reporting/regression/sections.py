@@ -184,11 +184,11 @@ def _surprises(c: RegressionContent) -> Section | None:
     if c.surprises is None:
         return None
     rows = []
+    whole = all(v == round(v) for s in c.surprises for v in (s.observed, s.lower, s.upper))  # counts
     for s in c.surprises:
         places = places_for(s.upper - s.lower)
-        observed, expected, lower, upper = (
-            number(v, decimals=places) for v in (s.observed, s.expected, s.lower, s.upper)
-        )
+        observed, lower, upper = (number(v, decimals=0 if whole else places) for v in (s.observed, s.lower, s.upper))
+        expected = number(s.expected, decimals=places)
         inputs = "; ".join(f"{name} {value}" for name, value in s.inputs)
         rows.append([s.row, observed, f"{expected} ({lower} to {upper})", number(s.z_score, decimals=2), inputs])
     lead = (

@@ -32,7 +32,7 @@ from fuzz.outcome import outcome  # noqa: E402
 COUNTS, PAGE = HERE / "counts.json", HERE.parents[1] / "docs" / "fuzz.md"
 BLOCK = 200  # draws that have their classes, and so their compiled programs, in common
 LONGEST = 120.0  # seconds of the processor after which a draw is a failure; most of them are compilation
-KINDS = {"models": 0.15, "searches": 0.03, "arguments": 0.42, "moments": 0.4}
+KINDS = {"models": 0.12, "searches": 0.02, "arguments": 0.6, "moments": 0.26}
 WORDS = "fitted", "compared", "refused", "failure"
 WHAT = {
     "models": "likelihood × approximation × rule × kernel at drawn hyperparameters, on odd data",

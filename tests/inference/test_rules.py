@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dense_reference as dense
 from errorband import GPRegressor
-from errorband.inference import EP, KL, Laplace
+from errorband.inference import EP, KL, Laplace, double_loop
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import (
     Bernoulli,
@@ -278,6 +278,26 @@ def hard(case, rule=None):
     kernel = SquaredExponential(lengthscale, 1.44)
     regressor = GPRegressor(kernel, likelihood=likelihood, inference=rule, optimizer=None, normalize=False)
     return regressor, X, y, log_prob, power
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [4, 8])
+def test_a_fixed_point_that_the_outer_loop_creeps_to_is_found_soon(size, monkeypatch):
+    """One cavity is nearly improper there: the outer loop alone takes some 300 rounds, or gives up before."""
+    rounds, original = [], double_loop._minimised
+    monkeypatch.setattr(double_loop, "_minimised", lambda *args: rounds.append(1) or original(*args))
+    X, y = clustered_outliers(size)
+    kernel, likelihood = SquaredExponential(0.5, 1.44), StudentT(2.0, 0.05)
+    objective = GPRegressor(kernel, likelihood=likelihood, inference="ep", optimizer=None, normalize=False).objective(
+        X, y
+    )
+    found = objective.evaluate(objective.theta0)
+    assert found.status.converged
+    assert not found.status.fell_back
+    assert len(rounds) < 40
+    state = found.warm[1]
+    shift, precision = (np.asarray(a)[: len(y)].ravel() for a in (state.shift, state.precision))
+    assert mismatch(np.asarray(kernel(X)), y, lambda y, f: log_student(y, f, 2.0, 0.05), shift, precision, 1.0) < 1e-5
 
 
 @pytest.mark.parametrize(

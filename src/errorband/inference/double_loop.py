@@ -1,5 +1,6 @@
 """A double loop that converges to EP's fixed point where there is one."""
 
+import contextlib
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -16,11 +17,14 @@ from errorband.programs import program
 from errorband.structures import Sites
 from errorband.structures.sites import block_matmul, block_solve, block_times, second_moment, symmetrise
 
-MAX_OUTER, MAX_INNER = 300, 200
+MAX_OUTER, MAX_INNER = 100, 200
 HALVINGS = 6  # powers t/2 … t/64 are tried if there is no fixed point at power t
+NEWTON = 1.0  # Newton's method is tried below this mismatch of moments
 NEAR = 1e-2  # parallel sweeps are tried once the mismatch of moments is below this
 FLOOR = 1e-4  # a mismatch below this that no longer falls is due to round-off in F
 STILL_FALLING = 0.99  # the mismatch falls if it is below this times the last one
+NEWTON_STEPS = 15
+FAR = 1e6  # stands for a change of sites outside the domain, from which Newton's steps are shortened
 MARGIN = 0.1  # an outer step leaves at least this fraction of the least eigenvalue of each cavity precision
 LEAST_STEP = 1e-6  # of the outer loop
 
@@ -38,12 +42,15 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
     lowers EP's free energy. Near the fixed point damped parallel sweeps usually converge, much faster than the outer
     loop does.
 
+    The outer loop creeps where a cavity is nearly improper, while the evidence has long settled: there Newton's method
+    on the mismatch of sites, tried now and then, gets to the fixed point in a few steps.
+
     The domain, proper λ − ρ·site, may end before the minimum. Then there is no fixed point at this power.
     """
     if not bool(_finish(rule, prior, data, start, 0).valid):
         start = rule.cold(prior)
     sweeping = EP("parallel", rule.power, rule.max_sweeps, rule.tolerance, damping=0.5)
-    state, tolerance = _Outer(start, _marginals(prior, start), np.inf, 0), rule.tolerance
+    state, tolerance, next_try = _Outer(start, _marginals(prior, start), np.inf, 0), rule.tolerance, 0
     while state.steps < MAX_OUTER:
         interrupts.safe_point()
         last, state = state, _minimised(rule, prior, data, state)
@@ -56,6 +63,11 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
             swept = _run(sweeping, prior, data, state.sites)
             if bool(swept.converged & swept.valid):
                 return swept
+        if state.residual < NEWTON and state.steps >= next_try:
+            next_try = int(1.25 * state.steps) + 2
+            found = _finish(rule, prior, data, _newton(rule, prior, data, state.sites), state.steps)
+            if bool(found.converged & found.valid):
+                return found
         marginals = _towards(rule, data, state.marginals, _marginals(prior, state.sites), state.sites)
         state = state._replace(marginals=marginals)
     done = EP("double_loop", rule.power, rule.max_sweeps, tolerance)
@@ -111,6 +123,13 @@ def _residual(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> Any:
 
 
 @program
+def _swept(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> tuple[Sites, Any, Any]:
+    """Sites that match the tilted moments, the mismatch of moments, and whether all cavities are proper."""
+    now = rule.look(prior, data, sites)
+    return now.new, now.residual, now.valid
+
+
+@program
 def _marginals(prior: PriorAtData, sites: Sites) -> Sites:
     """Natural parameters of the marginals under these sites."""
     mean, cov = prior.structure.condition(sites).marginals()
@@ -157,6 +176,38 @@ def _inner(rule: EP, prior: PriorAtData, data: Data, marginals: Sites, start: Si
     options = {"maxiter": MAX_INNER, "maxcor": 30, "gtol": 0.1 * rule.tolerance, "ftol": 0.0}
     scipy.optimize.minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
     return objective.coordinates.unpack(objective.best.x)
+
+
+def _newton(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> Sites:
+    """Where the sites that match the tilted moments are the sites themselves, by Newton's method with Krylov steps."""
+    mismatch = _Mismatch(rule, prior, data, start)
+    with contextlib.suppress(_Settled, scipy.optimize.NoConvergence, ValueError):
+        scipy.optimize.newton_krylov(mismatch, mismatch.best, maxiter=NEWTON_STEPS, f_tol=0.0)
+    return mismatch.coordinates.unpack(mismatch.best)
+
+
+class _Settled(Exception):
+    """The mismatch is within tolerance."""
+
+
+class _Mismatch:
+    """Change of the sites in a sweep as a function of a flat vector; remembers the best point, and stops there."""
+
+    def __init__(self, rule: EP, prior: PriorAtData, data: Data, start: Sites):
+        self.arguments, self.tolerance = (rule, prior, data), rule.tolerance
+        self.coordinates = _Coordinates(np.asarray(data.mask), *_moments(_marginals(prior, start)))
+        self.best, self.least = self.coordinates.pack(start), np.inf
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        new, residual, valid = _swept(*self.arguments, self.coordinates.unpack(x))
+        change = self.coordinates.pack(new) - x
+        if not (bool(valid) and np.all(np.isfinite(change))):
+            return np.full_like(x, FAR)
+        if residual < self.least:
+            self.best, self.least = x.copy(), float(residual)
+        if residual < self.tolerance:
+            raise _Settled
+        return change
 
 
 class _Best(NamedTuple):

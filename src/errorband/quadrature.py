@@ -65,6 +65,28 @@ def stretched_trapezoid(order: int, n_latents: int, reach: float = 6.0) -> tuple
     return nodes, np.array([sum(c) for c in itertools.product(log_w, repeat=n_latents)])
 
 
+@functools.cache
+def centred_lattice(step: float, n_latents: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for N(0, I_L): a grid and its copy at the centres of its cells, up to a distance from 0.
+
+    The trapezoid rule, whose error falls exponentially with the step for functions without poles nearby; a centred
+    lattice does with fewer points what a grid does.
+
+    Examples
+    --------
+    >>> nodes, weights = centred_lattice(0.5, 2, 6.5)
+    >>> round(float(weights @ nodes[:, 0] ** 4), 6)
+    3.0
+    """
+    grid = step * np.arange(-np.ceil(reach / step), np.ceil(reach / step) + 1)
+    corners = np.array(list(itertools.product(grid, repeat=n_latents)))
+    nodes = np.concatenate([corners, corners + 0.5 * step])
+    distance = np.sum(nodes**2, axis=1)
+    nodes, distance = nodes[distance <= reach**2], distance[distance <= reach**2]
+    weights = np.exp(-0.5 * distance)
+    return nodes, weights / weights.sum()
+
+
 def normal_rule(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and log weights for N(0, I_L): a product rule up to three dimensions, quasi-Monte-Carlo for more."""
     if n_latents > 3:

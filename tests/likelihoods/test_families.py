@@ -24,7 +24,8 @@ from errorband.likelihoods import (
     Softmax,
     StudentT,
 )
-from errorband.likelihoods.base import Likelihood
+from errorband.likelihoods.base import ClassLikelihood, Likelihood
+from errorband.likelihoods.softmax import _lattice_average
 from errorband.parameters import Parameter, check, entries, pack, vector_names
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -121,6 +122,25 @@ def test_softmax_of_two_is_the_logit_of_the_difference():
         assert_allclose(
             expected_log_prob(softmax, y, mean, cov), expected_log_prob(logit, sign, *difference), rtol=1e-12
         )
+
+
+@pytest.mark.parametrize(("C", "finer"), [(3, 0.1), (4, 0.3)])
+def test_errors_of_predicted_softmax_probabilities(C, finer):
+    """As the docstring states them, against many more nodes; where integrals of each class are accurate, as these."""
+    rng = np.random.default_rng(0)
+    likelihood, n = Softmax(C), 16
+    errors = {3: (1e-8, 1e-7, 1e-4, 2e-3), 4: (1e-6, 1e-4, 1e-2, 3e-2)}[C]
+    for std, error in zip((1.0, 2.0, 4.0, 8.0), errors, strict=True):
+        root = std * rng.normal(size=(n, C, C)) / np.sqrt(C)
+        mean, cov = std * rng.normal(size=(n, C)), root @ root.transpose(0, 2, 1)
+        p = likelihood.class_probabilities(mean, cov)
+        truth = _lattice_average(mean, cov, finer, 8.0)
+        assert_allclose(p.sum(axis=1), 1.0)
+        assert_allclose(p, truth, atol=error, rtol=0)
+        if std == 1:
+            assert_allclose(p, ClassLikelihood.class_probabilities(likelihood, mean, cov), atol=2e-6)
+    certain = likelihood.class_probabilities(1e4 * np.eye(C), np.zeros((C, C, C)))  # no overflow
+    assert_allclose(certain, np.eye(C), atol=1e-12)
 
 
 def test_softmax_of_many_classes():

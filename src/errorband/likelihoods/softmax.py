@@ -10,7 +10,19 @@ import numpy as np
 from errorband.likelihoods.base import ClassLikelihood, floored, in_rows
 from errorband.parameters.checks import check_whole
 from errorband.programs import program
-from errorband.quadrature import expectation, expectation_nd, log_integral, log_integral_nd, quasi_monte_carlo
+from errorband.quadrature import (
+    centred_lattice,
+    expectation,
+    expectation_nd,
+    log_integral,
+    log_integral_nd,
+    quasi_monte_carlo,
+)
+from errorband.rows import map_rows
+
+# Step and reach of the lattice for predictions of three and four classes: 2,701 and 5,209 nodes.
+LATTICES = {3: (0.3, 6.2), 4: (0.7, 6.0)}
+AT_ONCE = 2**20  # numbers that are worked on at once
 
 
 class Softmax(ClassLikelihood):
@@ -25,7 +37,9 @@ class Softmax(ClassLikelihood):
     -----
     Only the C − 1 differences g_c = f_c − f_y matter: p = 1/(1 + Σ exp(g_c)). Integrals are taken over those: one- and
     two-dimensional ones for two and three classes, to high accuracy; a product rule with 16³ nodes for four classes;
-    quasi-Monte-Carlo for more.
+    quasi-Monte-Carlo for more. Predicted probabilities of many rows are averages over one set of nodes for all classes
+    and rows. For latent values of standard deviation 2, 4 and 8 the largest errors are 1e-7, 1e-4 and 2e-3 with three
+    classes, 1e-4, 1e-2 and 3e-2 with four, about those of the integrals above (``tests/likelihoods/test_families.py``).
 
     Examples
     --------
@@ -87,8 +101,10 @@ class Softmax(ClassLikelihood):
         return A @ mean, A @ cov @ A.T
 
     def class_probabilities(self, mean, cov):
-        if self.n_classes <= 4:
+        if self.n_classes == 2:
             return super().class_probabilities(mean, cov)
+        if self.n_classes in LATTICES:
+            return _lattice_average(*floored(mean, cov), *LATTICES[self.n_classes])
         return in_rows(_averaged_softmax, self, *floored(mean, cov))
 
 
@@ -98,6 +114,25 @@ def _log_logistic(g: Any) -> Any:
 
 def _log_softmax(g: Any) -> Any:
     return -jax.nn.logsumexp(jnp.append(g, 0.0))
+
+
+def _lattice_average(mean: np.ndarray, cov: np.ndarray, step: float, reach: float) -> np.ndarray:
+    """Softmax averaged over latent values of mean (n, C) and covariance (n, C, C), on a lattice of differences."""
+    n, C = mean.shape
+    nodes, weights = centred_lattice(step, C - 1, reach)
+    A = np.eye(C)[:-1] - np.eye(C)[-1]  # differences to the last class
+    V = A @ cov @ A.T
+    tiny = 1e-13 * np.trace(V, axis1=1, axis2=2) + 1e-300
+    centre, root = mean @ A.T, np.linalg.cholesky(V + tiny[:, None, None] * np.eye(C - 1))
+
+    def average(part: slice) -> np.ndarray:
+        g = np.zeros((part.stop - part.start, C, len(nodes)))
+        g[:, :-1] = centre[part, :, None] + root[part] @ nodes.T
+        g -= np.max(g, axis=1, keepdims=True)
+        np.exp(g, out=g)
+        return np.einsum("rcn,rn->rc", g, weights / np.sum(g, axis=1))
+
+    return map_rows(average, n, max(1, AT_ONCE // (C * len(nodes))))
 
 
 @program

@@ -84,7 +84,8 @@ with `--missing impute` they are predicted, and a column `imputed` names what wa
     (
         "Compare",
         """`compare` cross-validates Gaussian processes with several kernels and likelihoods, and three baselines, on
-the same folds. `--kernels`, `--likelihoods` and `--models` say which, separated by commas. The smallest NLPD (negative
+the same folds. `--kernels`, `--likelihoods` and `--models` say which, separated by commas; `--target-transform`,
+`--exposure` and `--weight` are those of `fit`. The smallest NLPD (negative
 log predictive density) comes first: it punishes errors and bands that are too narrow or too
 wide. The baselines are those of `fit`: the mean and spread of the targets, linear regression with its classical band,
 and gradient boosting with one band for all rows, from its errors on rows it did not see. The time is shared by all

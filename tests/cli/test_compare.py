@@ -1,8 +1,11 @@
 """``errorband compare``: the same folds for all, differences with standard errors, and nothing lost on Ctrl-C."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from cli.sentences import check_one_sentence
 from errorband.cli import candidates
@@ -20,7 +23,7 @@ X = y[:, None] + 0.1 * RNG.normal(size=(40, 1))
 def method(name, shift=0.0, std=1.0, calls=None, stop=None):
     """Predicts x + shift, and presses Ctrl-C in call number ``stop``."""
 
-    def predict(X, y, X_new):
+    def predict(X, y, X_new, weights=None):
         if calls is not None:
             calls.append(name)
             if len(calls) == stop:
@@ -31,7 +34,9 @@ def method(name, shift=0.0, std=1.0, calls=None, stop=None):
 
 
 def test_differences_have_paired_standard_errors():
-    near = Method("near", lambda X, y, new: GaussianPredictive(new[:, 0] + np.sin(50 * new[:, 0]) / 20, np.ones(10)))
+    near = Method(
+        "near", lambda X, y, new, weights: GaussianPredictive(new[:, 0] + np.sin(50 * new[:, 0]) / 20, np.ones(10))
+    )
     found = cross_validate([method("far", 3.0), near, method("best")], X, y, splits(y, 4, 0, False)).rows
     assert [r.within_chance for r in found] == [True, True, False]
     losses = {r.method.name: r.scores.losses["nlpd"] for r in found}
@@ -54,7 +59,7 @@ def test_after_an_interrupt_all_have_the_same_folds(stop, folds, names):
 
 
 def test_methods_that_fail_come_last_and_say_why():
-    def predict(X, y, X_new):
+    def predict(X, y, X_new, weights=None):
         raise ValueError("Too few rows.")
 
     found = cross_validate([Method("none", predict), method("some")], X, y, splits(y, 2, 0, False))
@@ -68,11 +73,45 @@ def test_what_is_compared():
     encoder = TableEncoder.fit(pd.DataFrame({"x": X[:, 0], "y": y}), target="y")
     base = Settings()
     names = [m.name for m in candidates.processes(settings_of(Choices(), encoder, y, base), encoder)]
-    assert names == ["GP, se", "GP, matern32", "GP, matern52", "GP, se+linear", "GP, se, student-t"]
+    robust = ["GP, se, student-t", "GP, se, outlier-mixture", "GP, se, twinned"]
+    assert names == ["GP, se", "GP, matern32", "GP, matern52", "GP, se+linear", *robust]
     counts = settings_of(Choices("rq", None, "fitc(3)"), encoder, np.arange(40.0) % 5, base)
     methods = candidates.processes(counts, encoder)
     assert [m.name for m in methods] == ["GP, rq", "GP, rq, poisson", "GP, rq, negative-binomial", "GP, rq, fitc(3)"]
     assert methods[-1].options == '--kernel rq --model "fitc(3)"'
+
+
+def test_exposures_weights_and_transforms_are_as_in_fit():
+    frame = pd.DataFrame({"x": X[:, 0], "time": np.linspace(1, 3, 40), "y": np.arange(40) % 5})
+    encoder, counts = TableEncoder.fit(frame, target="y"), np.arange(40.0) % 5
+    rates = settings_of(Choices("se,rq"), encoder, counts, Settings(exposure="time"))
+    assert [(s.kernel, s.likelihood) for s in rates] == [
+        ("se", "poisson"), ("rq", "poisson"), ("se", "negative-binomial")
+    ]  # fmt: skip
+    methods = candidates.processes(rates, encoder)
+    assert methods[0].options == "--kernel se --likelihood poisson --exposure time"
+    scaled = settings_of(Choices("linear"), encoder, counts, Settings(target_transform="yeo-johnson", weight="w"))
+    assert {s.target_transform for s in scaled} == {"yeo-johnson"}
+    assert "poisson" not in {s.likelihood for s in scaled}
+    plain, *_ = candidates.processes(scaled, encoder)
+    assert plain.options == "--kernel linear --target-transform yeo-johnson --weight w"
+    inputs, weights = frame[["x", "time"]], np.where(np.arange(40) < 20, 1.0, 1e-6)
+    half = plain.predict(inputs[:20], counts[:20], inputs, None)
+    whole = plain.predict(inputs, counts, inputs, weights)
+    np.testing.assert_allclose(whole.quantile(0.5), half.quantile(0.5), atol=0.05)
+
+
+def test_weights_are_those_of_the_rows_of_a_fold_and_searches_that_ended_early_are_counted():
+    seen = []
+
+    def predict(X, y, X_new, weights=None):
+        seen.append(weights)
+        np.testing.assert_array_equal(weights, y)
+        warnings.warn("did not converge", ConvergenceWarning, stacklevel=1)
+        return GaussianPredictive(np.zeros(len(X_new)), np.ones(len(X_new)))
+
+    (found,) = cross_validate([Method("m", predict, searches=1)], X, y, splits(y, 4, 0, False), weights=y).rows
+    assert (len(seen), found.unfinished) == (4, 4)
 
 
 def test_the_table_is_written_and_a_command_is_given(run, tmp_path, monkeypatch):

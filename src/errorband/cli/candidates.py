@@ -16,7 +16,7 @@ from errorband.tables import TableEncoder
 from errorband.training import LBFGS
 
 KERNELS, CLASS_KERNELS = ("se", "matern32", "matern52", "se+linear"), ("se", "matern52", "se+linear")
-NOISES, COUNT_NOISES = ("student-t",), ("poisson", "negative-binomial")
+NOISES, COUNT_NOISES = ("student-t", "outlier-mixture", "twinned"), ("poisson", "negative-binomial")
 SMALL = 30  # on average: counts beyond look normal
 ONE_FOR_EACH = "one-vs-rest"
 
@@ -30,8 +30,9 @@ class Method:
     name : str
         For people.
     predict : callable
-        A function of training inputs, targets and new inputs that returns their predictive distribution, or the
-        probabilities of the classes. It raises ValueError where it is not for these rows.
+        A function of training inputs, targets, new inputs and weights of training rows (or None) that returns the
+        predictive distribution of the new targets, or the probabilities of the classes. It raises ValueError where it
+        is not for these rows.
     options : str
         What makes ``errorband fit`` fit it; None if it cannot.
     searches : int
@@ -39,7 +40,7 @@ class Method:
     """
 
     name: str
-    predict: Callable[[Any, np.ndarray, Any], Any]
+    predict: Callable[[Any, np.ndarray, Any, Any], Any]
     options: str | None = None
     searches: int = 0
 
@@ -65,7 +66,10 @@ def listed(text: str) -> list[str]:
 
 
 def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Settings) -> list[Settings]:
-    """The options of each Gaussian process: all kernels, and other noise and models with the first of them."""
+    """The options of each Gaussian process: all kernels, and other noise and models with the first of them.
+
+    A rate is asked for with an exposure, so that all are of counts then, and a target that is transformed is no count.
+    """
     classes = encoder.task == "classification"
     kernels = listed(choices.kernels) if choices.kernels else list(CLASS_KERNELS if classes else KERNELS)
     if choices.likelihoods is not None:
@@ -73,7 +77,10 @@ def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Se
     elif classes:
         noises = []
     else:
-        noises = list(COUNT_NOISES if _are_counts(y) else NOISES)
+        noises = list(COUNT_NOISES if _are_counts(y) and base.target_transform is None else NOISES)
+    if base.exposure is not None:
+        noises = noises if choices.likelihoods is not None else list(COUNT_NOISES)
+        base = dataclasses.replace(base, likelihood=noises[0])
     found = [dataclasses.replace(base, kernel=kernel) for kernel in kernels]
     found += [dataclasses.replace(found[0], likelihood=noise) for noise in noises if noise != "gaussian"]
     found += [dataclasses.replace(found[0], model=model) for model in listed(choices.models or "")]
@@ -115,9 +122,9 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
     estimator = unfitted(settings, encoder, model_named(settings.model), **options)
     n_classes = len(encoder.labels)
 
-    def predict(X: Any, y: np.ndarray, X_new: Any) -> Any:
+    def predict(X: Any, y: np.ndarray, X_new: Any, weights: Any = None) -> Any:
         fitted: Any = clone(estimator)
-        fitted.fit(X, y)
+        fitted.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
         for member in getattr(fitted, "members_", [fitted]):
             if getattr(getattr(member, "fit_result_", None), "interrupted", False):
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
@@ -133,12 +140,13 @@ def _options(settings: Settings) -> str:
     """As typed in a shell."""
     given = {"kernel": settings.kernel, "likelihood": settings.likelihood, "multi-class": settings.multi_class}
     given["model"] = None if settings.model == "auto" else settings.model
+    given |= {"target-transform": settings.target_transform, "exposure": settings.exposure, "weight": settings.weight}
     quoted = {k: v if re.fullmatch(r"[\w+.-]+", v) else f'"{v}"' for k, v in given.items() if v is not None}
     return " ".join(f"--{option} {value}" for option, value in quoted.items())
 
 
 def _baseline(fit: Baseline) -> Callable[..., Any]:
-    def predict(X: Any, y: np.ndarray, X_new: Any) -> Any:
+    def predict(X: Any, y: np.ndarray, X_new: Any, weights: Any = None) -> Any:
         found = fit(np.asarray(X, dtype=np.float64), y, np.asarray(X_new, dtype=np.float64))
         if found is None:
             raise ValueError("It is not for so few or so many rows, or the targets do not vary.")
@@ -148,7 +156,7 @@ def _baseline(fit: Baseline) -> Callable[..., Any]:
 
 
 def _class_baseline(fit: ClassBaseline, n_classes: int) -> Callable[..., Any]:
-    def predict(X: Any, y: np.ndarray, X_new: Any) -> np.ndarray:
+    def predict(X: Any, y: np.ndarray, X_new: Any, weights: Any = None) -> np.ndarray:
         found = fit(np.asarray(X, dtype=np.float64), y, np.asarray(X_new, dtype=np.float64), n_classes)
         if found is None:
             raise ValueError("It is not for so few or so many rows, or there is one class only.")

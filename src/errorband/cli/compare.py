@@ -33,13 +33,16 @@ def compare(
     likelihoods: Annotated[
         str | None,
         typer.Option(
-            help="Likelihoods to compare, with the first kernel; by default student-t, for counts poisson and "
-            "negative-binomial. 'gaussian' leaves them out."
+            help="Likelihoods to compare, with the first kernel; by default student-t, outlier-mixture and twinned, "
+            "for counts poisson and negative-binomial. 'gaussian' leaves them out."
         ),
     ] = None,
     models: Annotated[
         str | None, typer.Option(help="Models to compare, as for fit, with the first kernel: 'fitc(50),vfe(50)'.")
     ] = None,
+    target_transform: o.TargetTransform = None,
+    exposure: o.Exposure = None,
+    weight: o.Weight = None,
     folds: Annotated[int, typer.Option(min=2, max=100, help="Number of folds.")] = 5,
     seed: o.Seed = 0,
     time_budget: o.Budget = 60.0,
@@ -61,6 +64,7 @@ def compare(
     import numpy as np
 
     from errorband.cli import candidates, cross_validation, fitting
+    from errorband.cli.models import check_names
     from errorband.cli.planning import exact_rows, rows_to_search
     from errorband.cli.screen import Screen
     from errorband.cli.settings import Settings
@@ -69,13 +73,15 @@ def compare(
 
     choices = candidates.Choices(kernels, likelihoods, models)
     candidates.check_choices(choices)
+    base = Settings(seed=seed, target_transform=target_transform, exposure=exposure, weight=weight)
+    check_names(base)
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(
         frame,
         target=target,
         task=task.value,
-        ignore=o.names(ignore),
+        ignore=[*o.names(ignore), *([] if weight is None else [weight])],
         id_column=id_column,
         missing=missing.value,
         max_levels=max_levels,
@@ -90,14 +96,19 @@ def compare(
     notes = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
     if encoded.gaps.any():
         notes.append("Here they are filled in by the median or the most frequent level, for all methods alike.")
-    settings = candidates.settings_of(choices, encoder, y, Settings(seed=seed))
+    weights = fitting.weights_of(frame, weight, encoded)
+    if weights is not None:
+        notes.append(
+            "The Gaussian processes learn by the weights; baselines, and the figures, count all rows the same."
+        )
+    settings = candidates.settings_of(choices, encoder, y, base)
     searches = folds * sum(m.searches for m in candidates.processes(settings, encoder))
     share = Settings(time_budget=time_budget / searches)
     most = max_rows or rows_to_search(encoder, share) * folds // (folds - 1)
     if len(y) > most:
         kept = np.sort(np.random.default_rng(seed).choice(len(y), most, replace=False))
         notes.append(f"{most:,} of {len(y):,} rows are compared, drawn at random, to stay within the time budget.")
-        X, y = X.iloc[kept], y[kept]
+        X, y, weights = X.iloc[kept], y[kept], None if weights is None else weights[kept]
     n_train = len(y) * (folds - 1) // folds
     if n_train > (limit := exact_rows(encoder)):
         notes.append(
@@ -109,13 +120,15 @@ def compare(
     rows = cross_validation.splits(y, folds, seed, classes)
     with screen.progress("compare", len(methods) * folds) as step:
         found = cross_validation.cross_validate(
-            methods, X, y, rows, lambda method, fold: step(f"{method}, fold {fold + 1}")
+            methods, X, y, rows, lambda method, fold: step(f"{method}, fold {fold + 1}"), weights
         )
     if found.interrupted:
         screen.note([f"Interrupted: the figures are from {found.folds} of {folds} folds."], "Warning")
     done = f"{found.folds} of {folds} folds" if found.folds < folds else f"{folds} folds"
     screen.table(f"{target}: {len(y):,} rows, {X.shape[1]} inputs, {done}", *_table(found.rows, classes))
     screen.note([f"{r.method.name} could not be fitted: {r.failure}" for r in found.rows if r.failure], "Warning")
+    if early := [f"{r.method.name} ({r.unfinished} of {found.folds} folds)" for r in found.rows if r.unfinished]:
+        screen.note([f"Searches that did not converge: {', '.join(early)}. A larger --time-budget may help."])
     _conclude(screen, found.rows, classes, data, target)
     if output is not None:
         write_table(_frame(found.rows), output)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from errorband import metrics
@@ -31,6 +32,8 @@ class Result:
         Its losses against those of the best, row by row; None for the best.
     failure : str
         Why it failed; empty if it did not.
+    unfinished : int
+        In how many folds a search or an inference warned that it did not converge.
     """
 
     method: Method
@@ -38,6 +41,7 @@ class Result:
     seconds: float
     behind: Comparison | None = None
     failure: str = ""
+    unfinished: int = 0
 
     @property
     def loss(self) -> float:
@@ -77,6 +81,7 @@ def cross_validate(
     y: np.ndarray,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
     report: Callable[[str, int], None] = lambda method, fold: None,
+    weights: np.ndarray | None = None,
 ) -> Results:
     """Cross-validate methods, one fold after the other, so that after an interrupt all have the same folds.
 
@@ -90,6 +95,8 @@ def cross_validate(
         From :func:`splits`.
     report : callable
         Told the method and the fold before each fit.
+    weights : array, optional
+        Of the rows, to learn by; all rows count the same where methods are judged.
 
     Returns
     -------
@@ -108,7 +115,7 @@ def cross_validate(
     """
     values = X.iloc if hasattr(X, "iloc") else X
     found: dict[str, list[Any]] = {m.name: [] for m in methods}
-    seconds, failures = dict.fromkeys(found, 0.0), {}
+    seconds, failures, unfinished = dict.fromkeys(found, 0.0), {}, dict.fromkeys(found, 0)
     interrupted = False
     try:
         for k, (train, test) in enumerate(folds):
@@ -116,9 +123,12 @@ def cross_validate(
                 report(method.name, k)
                 began = time.perf_counter()
                 try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        found[method.name].append(method.predict(values[train], y[train], values[test]))
+                    with warnings.catch_warnings(record=True) as caught:
+                        warnings.simplefilter("always")
+                        own = None if weights is None else weights[train]
+                        found[method.name].append(method.predict(values[train], y[train], values[test], own))
+                    if method.searches and any(issubclass(w.category, ConvergenceWarning) for w in caught):
+                        unfinished[method.name] += 1
                 except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
                     failures[method.name] = " ".join(str(error).split())
                 seconds[method.name] += time.perf_counter() - began
@@ -134,7 +144,13 @@ def cross_validate(
     if not working:
         return Results(failed, len(folds), interrupted)
     rows: list[Any] = [
-        Result(m, _scores(m.name, y, folds[:done], found[m.name][:done]), seconds[m.name]) for m in working
+        Result(
+            m,
+            _scores(m.name, y, folds[:done], found[m.name][:done]),
+            seconds[m.name],
+            unfinished=unfinished[m.name],
+        )
+        for m in working
     ]
     rows.sort(key=lambda r: (not np.isfinite(r.loss), r.loss))
     rows = [rows[0], *(dataclasses.replace(r, behind=_behind(rows[0].scores, r.scores)) for r in rows[1:])]

@@ -59,16 +59,9 @@ def fit(
             "robust-threshold, ordinal."
         ),
     ] = None,
-    target_transform: Annotated[
-        str | None,
-        typer.Option(help="Learn a function of the target: log, box-cox, yeo-johnson, logit, 'logit(0, 100)'."),
-    ] = None,
-    exposure: Annotated[
-        str | None, typer.Option(help="A column that counts are proportional to; with --likelihood poisson, say.")
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="A column of weights: 2 counts a row twice. It is no input.")
-    ] = None,
+    target_transform: o.TargetTransform = None,
+    exposure: o.Exposure = None,
+    weight: o.Weight = None,
     robust: Annotated[
         str | None,
         typer.Option(

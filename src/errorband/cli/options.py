@@ -78,3 +78,12 @@ def check_output(path: str | Path | None, option: str) -> None:
         raise Problem(f"There is no folder {place.parent} for {option} {place.name}, so create it.", ExitCode.USAGE)
     if not place.exists() or place.is_file():  # a device or a pipe is opened once
         check_writable(place)
+
+
+TargetTransform = Annotated[
+    str | None, typer.Option(help="Learn a function of the target: log, box-cox, yeo-johnson, logit, 'logit(0, 100)'.")
+]
+Exposure = Annotated[
+    str | None, typer.Option(help="A column that counts are proportional to; with --likelihood poisson, say.")
+]
+Weight = Annotated[str | None, typer.Option(help="A column of weights: 2 counts a row twice. It is no input.")]

@@ -97,6 +97,24 @@ def test_decorator():
 
 
 # ------------------------------------------------------------------------------------------------------- the cache
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of POSIX")
+def test_a_folder_that_others_can_write_to_is_no_cache(folder):
+    """Machine code is loaded from it."""
+    folder.mkdir()
+    folder.chmod(0o777)
+    with double_precision():
+        _compile_something_new()
+    assert _files(folder) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs permissions of POSIX")
+def test_a_new_cache_is_private(folder):
+    with double_precision():
+        _compile_something_new()
+    assert _files(folder) > 0
+    assert folder.stat().st_mode & 0o077 == 0
+
+
 def test_cache_directory(monkeypatch, tmp_path):
     monkeypatch.setenv("ERRORBAND_CACHE_DIR", str(tmp_path))
     assert cache_directory() == tmp_path

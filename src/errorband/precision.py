@@ -7,6 +7,7 @@ context manager, and the on-disk cache of compiled code is only switched on whil
 import contextlib
 import functools
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -104,7 +105,7 @@ def _count_programs(event: str, duration_secs: float, **_: Any) -> None:
 
 
 def _cache_settings() -> dict[str, Any]:
-    """What to tell JAX: nothing if the user has a cache of their own, or if ours is off or cannot be written."""
+    """What to tell JAX: nothing if the user has a cache of their own, or if ours is off, not writable or shared."""
     directory = cache_directory()
     if directory is None or jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
         return {}
@@ -119,11 +120,15 @@ def _cache_settings() -> dict[str, Any]:
 
 @functools.cache
 def _made(directory: Path) -> bool:
+    """Whether the folder is there and ours: machine code is loaded from it, so others must not write to it."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = directory.stat()
     except OSError:
         return False
-    return True
+    if not hasattr(os, "getuid"):  # Windows
+        return True
+    return found.st_uid in (0, os.getuid()) and not found.st_mode & stat.S_IWOTH
 
 
 def _configure_cache(settings: dict[str, Any]) -> None:

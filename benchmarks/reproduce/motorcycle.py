@@ -14,11 +14,11 @@ from errorband.likelihoods import HeteroscedasticGaussian
 
 MODELS: dict[str, dict[str, Any]] = {
     "Gaussian": {},
-    "heteroscedastic, one kernel shared by both": {
+    "heteroscedastic, squared exponentials": {
         "likelihood": HeteroscedasticGaussian(),
         "kernel": SquaredExponential(),
     },
-    "heteroscedastic, a kernel for each latent": {"likelihood": HeteroscedasticGaussian()},
+    "heteroscedastic, default kernels": {"likelihood": HeteroscedasticGaussian()},
     "heteroscedastic, Matérn mean and smooth noise": {
         "likelihood": HeteroscedasticGaussian(),
         "kernel": {"mean": Matern(nu=2.5), "log_noise": SquaredExponential()},

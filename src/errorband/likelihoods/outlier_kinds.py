@@ -1,18 +1,18 @@
 """Twinned models with other kinds of outliers: that know nothing of the function, or are shifted."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from errorband.likelihoods.base import robust_scale
-from errorband.likelihoods.gated import Branch, Gate, Gated
-from errorband.likelihoods.twinned import REGULAR, Twinned, gate_kernel
+from errorband.likelihoods.gated import Branch, Gate
+from errorband.likelihoods.twinned import REGULAR, WithGate
 from errorband.parameters import LEVEL, POSITIVE, REAL, SPREAD, VARIANCE, hyperparameter
 
 
-class Ignorance(Gated):
+class Ignorance(WithGate):
     """p(y | f, u) = Φ(u + bias) N(y; f, σ²) + Φ(−u − bias) N(y; centre, v): outliers that know nothing of f.
 
     Where :class:`Twinned` takes an outlier for a poor measurement of f, here it is a draw of a distribution that is
@@ -40,18 +40,6 @@ class Ignorance(Gated):
     centre: Any = hyperparameter(REAL, ndim=0, unit=LEVEL)
     outlier_variance: Any = hyperparameter(POSITIVE, ndim=0, unit=VARIANCE)
     bias: Any = hyperparameter(REAL, ndim=0)
-    n_latents: ClassVar[int] = 2
-    further_starts: ClassVar[tuple[dict[str, float], ...]] = Twinned.further_starts
-
-    @property
-    def latent_names(self) -> tuple[str, ...]:
-        return "mean", "gate"
-
-    def latent_in_units(self, l):
-        return l == 0
-
-    def latent_kernel(self, l):
-        return gate_kernel() if l == 1 else None
 
     def branches(self):
         return (
@@ -67,7 +55,7 @@ class Ignorance(Gated):
         }  # fmt: skip
 
 
-class CompoundOutliers(Gated):
+class CompoundOutliers(WithGate):
     """Twinned, with outliers of several kinds: Φ(−u − bias) Σ_c w_c N(y; f + offset_c, variance_c).
 
     For faults that shift a measurement by about the same amount, such as a wrong unit or a stuck bit, beside others
@@ -99,18 +87,6 @@ class CompoundOutliers(Gated):
     outlier_variances: Any = hyperparameter(POSITIVE, ndim=1, unit=VARIANCE)
     logits: Any = hyperparameter(REAL, ndim=1)
     bias: Any = hyperparameter(REAL, ndim=0)
-    n_latents: ClassVar[int] = 2
-    further_starts: ClassVar[tuple[dict[str, float], ...]] = Twinned.further_starts
-
-    @property
-    def latent_names(self) -> tuple[str, ...]:
-        return "mean", "gate"
-
-    def latent_in_units(self, l):
-        return l == 0
-
-    def latent_kernel(self, l):
-        return gate_kernel() if l == 1 else None
 
     def branches(self):
         gates = (Gate(1, -1.0, self.bias),)

@@ -26,7 +26,24 @@ def gate_kernel() -> SquaredExponential:
     return SquaredExponential(variance=Parameter(prior=AMPLITUDE), ard=False)
 
 
-class Twinned(Gated):
+class WithGate(Gated):
+    """A function "mean" in the units of the targets and a "gate": what twinned models have in common."""
+
+    n_latents: ClassVar[int] = 2
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY)
+
+    @property
+    def latent_names(self) -> tuple[str, ...]:
+        return "mean", "gate"
+
+    def latent_in_units(self, l):
+        return l == 0
+
+    def latent_kernel(self, l):
+        return gate_kernel() if l == 1 else None
+
+
+class Twinned(WithGate):
     """p(y | f, u) = Φ(u + bias) N(y; f, σ²) + Φ(−u − bias) N(y; f, rσ²), r > 1 (Naish-Guzman & Holden 2008).
 
     The latent function "mean" is f, the one to be learned; "gate" is u: where it is low, targets are outliers. With
@@ -67,18 +84,6 @@ class Twinned(Gated):
     variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
     bias: Any = hyperparameter(REAL, ndim=0)
     short_names: ClassVar[dict[str, dict[str, float]]] = {"twinned": {}, "robust": {}}
-    n_latents: ClassVar[int] = 2
-    further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY)
-
-    @property
-    def latent_names(self) -> tuple[str, ...]:
-        return "mean", "gate"
-
-    def latent_in_units(self, l):
-        return l == 0
-
-    def latent_kernel(self, l):
-        return gate_kernel() if l == 1 else None
 
     @property
     def indicators(self) -> tuple[float, float, float]:  # pyright: ignore[reportIncompatibleVariableOverride]

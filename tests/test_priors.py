@@ -13,6 +13,7 @@ from errorband.priors import PRIORS, Gamma, HalfNormal, InverseGamma, LogNormal,
 # prior -> the same distribution in SciPy
 CASES = [
     (LogNormal(0.3, 0.6), stats.lognorm(0.6, scale=np.exp(0.3))),
+    (LogNormal(0.3, 0.6, lower=0.2), stats.lognorm(0.6, loc=0.2, scale=np.exp(0.3))),
     (Gamma(2.5, 1.7), stats.gamma(2.5, scale=1 / 1.7)),
     (Gamma(0.7, 0.5), stats.gamma(0.7, scale=2.0)),
     (InverseGamma(4.5, 2.0), stats.invgamma(4.5, scale=2.0)),

@@ -12,7 +12,7 @@ class Prior:
 
     def __post_init__(self):
         for f in dataclasses.fields(self):
-            if f.name != "location" and not getattr(self, f.name) > 0:
+            if f.name not in ("location", "lower") and not getattr(self, f.name) > 0:
                 raise ValueError(f"{f.name} of {type(self).__name__} must be positive; got {getattr(self, f.name)!r}.")
 
     def log_density(self, value):
@@ -29,20 +29,23 @@ class Prior:
         raise NotImplementedError(f"{type(self).__name__} does not say what it is in other units; use normalize=False.")
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{f.name}={getattr(self, f.name):g}" for f in dataclasses.fields(self))
+        given = [f for f in dataclasses.fields(self) if getattr(self, f.name) != f.default]
+        fields = ", ".join(f"{f.name}={getattr(self, f.name):g}" for f in given)
         return f"{type(self).__name__}({fields})"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class LogNormal(Prior):
-    """log value ~ N(location, scale²).
+    """log (value − lower) ~ N(location, scale²).
 
     Parameters
     ----------
     location : float
-        Logarithm of the median.
+        Logarithm of the median, less ``lower``.
     scale : float
         Standard deviation of the logarithm.
+    lower : float
+        Least value; 0 unless said.
 
     Examples
     --------
@@ -54,13 +57,15 @@ class LogNormal(Prior):
 
     location: float
     scale: float
+    lower: float = 0.0
 
     def log_density(self, value):
-        z = (jnp.log(value) - self.location) / self.scale
-        return -0.5 * z**2 - jnp.log(value) - math.log(self.scale * math.sqrt(2 * math.pi))
+        log = jnp.log(value - self.lower)
+        z = (log - self.location) / self.scale
+        return -0.5 * z**2 - log - math.log(self.scale * math.sqrt(2 * math.pi))
 
     def _scaled(self, factor):
-        return LogNormal(self.location + math.log(factor), self.scale)
+        return LogNormal(self.location + math.log(factor), self.scale, factor * self.lower)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

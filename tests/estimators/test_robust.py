@@ -42,6 +42,19 @@ def test_outliers_do_less_harm_than_to_gaussian_noise(likelihood, rule, data, mi
     assert rmse(model, X, f) < 0.7 * rmse(GPRegressor("se", likelihood="gaussian").fit(X, y), X, f)
 
 
+def test_a_search_of_student_noise_ends_with_finite_bands():
+    """Noise so heavy-tailed, or so light, that the evidence rises up to a limit of the degrees of freedom."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 1))
+    gross = np.where(rng.random(60) < 0.1, 5 * rng.normal(size=60), 0.05 * rng.normal(size=60))
+    for noise in (gross, 0.1 * rng.uniform(-1, 1, 60)):
+        model = GPRegressor("se", likelihood=StudentT(), inference="laplace").fit(X, np.sin(2 * X[:, 0]) + noise)
+        assert model.fit_result_.converged
+        assert model.fit_result_.evaluations <= 40
+        assert 2 < model.likelihood_.df < 200
+        assert np.all(model.predict(X, return_std=True)[1] < 1)
+
+
 def test_ep_has_the_last_word_where_there_may_be_several_modes(data, mixture):
     """The search is by Laplace's evidence; posterior and evidence are EP's at what it found."""
     X, y, _ = data

@@ -64,7 +64,7 @@ def piece(rows: int, name: str, number: int, model: str, again: bool = False) ->
     file = file_of(rows, name, number, model)
     if file.exists() and not again:
         return
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         scores: dict[str, Any] = scored(MODELS[model], split(name, number, rows))
     except ImportError as missing:
@@ -73,7 +73,7 @@ def piece(rows: int, name: str, number: int, model: str, again: bool = False) ->
     except Exception as failure:
         scores = {"failed": f"{type(failure).__name__}: {failure}"[:300]}
     kept = {k: np.round(v, 6).tolist() if isinstance(v, np.ndarray) else v for k, v in scores.items()}
-    kept["seconds"] = round(time.perf_counter() - began, 2)
+    kept["seconds"] = round(time.process_time() - began, 2)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.with_suffix(".part").write_text(json.dumps(kept))
     file.with_suffix(".part").replace(file)

@@ -15,6 +15,7 @@ from league_sets import Split
 Scores = dict[str, Any]
 LEVEL = 0.95
 LEAST_PROBABILITY = 1e-6  # of a class: a model that says zero and is wrong would lose the whole league by one row
+SEARCHED_ROWS = 500  # that scikit-learn's GP learns its hyperparameters from
 QUANTILES = (np.arange(100) + 0.5) / 100
 
 
@@ -71,28 +72,29 @@ def gaussian(split: Split, mean: np.ndarray, std: np.ndarray) -> Scores:
     return regression_scores(split.y_test, mean, log_density, quantiles, mean - half, mean + half)
 
 
-def with_residuals(make: Callable[[], Any]) -> Callable[[Split], Scores]:
-    """A model that predicts a number only: its band is that of its errors in five-fold cross-validation.
+def with_errors(split: Split, mean: np.ndarray, errors: np.ndarray) -> Scores:
+    """A model that predicts a number only: its band is that of its errors on training rows it had not seen.
 
     The interval is the conformal one, the density a normal kernel of Silverman's width around each error.
     """
+    errors = np.sort(errors)
+    spread = min(np.std(errors), (np.quantile(errors, 0.75) - np.quantile(errors, 0.25)) / 1.34) or np.std(errors)
+    width = max(0.9 * spread * len(errors) ** -0.2, 1e-3 * np.std(split.y))
+    z = (split.y_test[:, None] - mean[:, None] - errors[None, :]) / width
+    log_density = logsumexp(norm.logpdf(z), axis=1) - np.log(width * len(errors))
+    tail = (1 - LEVEL) / 2 * (1 + 1 / len(errors))
+    lower, upper = (mean + np.quantile(errors, q) for q in (tail, 1 - tail))
+    quantiles = mean + np.quantile(errors, QUANTILES)[:, None]
+    return regression_scores(split.y_test, mean, log_density, quantiles, lower, upper)
 
-    def run(split: Split) -> Scores:
-        from sklearn.model_selection import KFold, cross_val_predict
 
-        folds = KFold(5, shuffle=True, random_state=0)
-        errors = np.sort(split.y - cross_val_predict(make(), split.X, split.y, cv=folds))
-        mean = make().fit(split.X, split.y).predict(split.X_test)
-        spread = min(np.std(errors), (np.quantile(errors, 0.75) - np.quantile(errors, 0.25)) / 1.34) or np.std(errors)
-        width = max(0.9 * spread * len(errors) ** -0.2, 1e-3 * np.std(split.y))
-        z = (split.y_test[:, None] - mean[:, None] - errors[None, :]) / width
-        log_density = logsumexp(norm.logpdf(z), axis=1) - np.log(width * len(errors))
-        tail = (1 - LEVEL) / 2 * (1 + 1 / len(errors))
-        lower, upper = (mean + np.quantile(errors, q) for q in (tail, 1 - tail))
-        quantiles = mean + np.quantile(errors, QUANTILES)[:, None]
-        return regression_scores(split.y_test, mean, log_density, quantiles, lower, upper)
+def in_folds(model: Any, split: Split) -> Scores:
+    """With the errors of five-fold cross-validation."""
+    from sklearn.model_selection import KFold, cross_val_predict
 
-    return run
+    folds = KFold(5, shuffle=True, random_state=0)
+    errors = split.y - cross_val_predict(model, split.X, split.y, cv=folds)
+    return with_errors(split, model.fit(split.X, split.y).predict(split.X_test), errors)
 
 
 def bayesian_ridge(split: Split) -> Scores:
@@ -107,16 +109,28 @@ def bayesian_ridge(split: Split) -> Scores:
 def sklearn_gp(split: Split) -> Scores:
     from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    scaler = StandardScaler().fit(split.X)
+    X, X_test = scaler.transform(split.X), scaler.transform(split.X_test)
     if is_classes(split):
-        kernel = ConstantKernel() * RBF(np.sqrt(split.X.shape[1]))
-        model = make_pipeline(StandardScaler(), GaussianProcessClassifier(kernel, random_state=0))
-        return from_classifier(model, split)
-    kernel = ConstantKernel() * RBF(np.ones(split.X.shape[1])) + WhiteKernel(0.25)
-    model = make_pipeline(StandardScaler(), GaussianProcessRegressor(kernel, normalize_y=True, random_state=0))
-    return gaussian(split, *model.fit(split.X, split.y).predict(split.X_test, return_std=True))
+        model = GaussianProcessClassifier(ConstantKernel() * RBF(np.sqrt(X.shape[1])), random_state=0)
+        classes = np.unique(split.y)
+        asked = classes[1:] if len(classes) == 2 else classes  # one against the rest, as it does itself
+        p = np.stack([searched(model, X, split.y == c).predict_proba(X_test)[:, 1] for c in asked], axis=1)
+        p = np.hstack([1 - p, p]) if len(classes) == 2 else p / p.sum(axis=1, keepdims=True)
+        return class_scores(split.y_test, p, classes)
+    kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel(0.25)
+    model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+    return gaussian(split, *searched(model, X, split.y).predict(X_test, return_std=True))
+
+
+def searched(model: Any, X: np.ndarray, y: np.ndarray) -> Any:
+    """Hyperparameters from at most 500 rows, the posterior from all: with more its search outlasts the whole league."""
+    from sklearn.base import clone
+
+    found = clone(model).fit(X[:SEARCHED_ROWS], y[:SEARCHED_ROWS])
+    return found if len(y) <= SEARCHED_ROWS else found.set_params(kernel=found.kernel_, optimizer=None).fit(X, y)
 
 
 def ngboost(split: Split) -> Scores:
@@ -152,7 +166,8 @@ def forest(split: Split) -> Scores:
 
     if is_classes(split):
         return from_classifier(RandomForestClassifier(200, random_state=0), split)
-    return with_residuals(lambda: RandomForestRegressor(200, random_state=0))(split)
+    model = RandomForestRegressor(200, oob_score=True, random_state=0).fit(split.X, split.y)
+    return with_errors(split, model.predict(split.X_test), split.y - model.oob_prediction_)  # rows out of the bag
 
 
 def boosting(split: Split) -> Scores:
@@ -160,7 +175,7 @@ def boosting(split: Split) -> Scores:
 
     if is_classes(split):
         return from_classifier(HistGradientBoostingClassifier(random_state=0), split)
-    return with_residuals(lambda: HistGradientBoostingRegressor(random_state=0))(split)
+    return in_folds(HistGradientBoostingRegressor(random_state=0), split)
 
 
 def support_vectors(split: Split) -> Scores:
@@ -171,7 +186,7 @@ def support_vectors(split: Split) -> Scores:
     from sklearn.svm import SVC, SVR
 
     if not is_classes(split):
-        return with_residuals(lambda: make_pipeline(StandardScaler(), _Scaled(SVR(C=3.0))))(split)
+        return in_folds(make_pipeline(StandardScaler(), _Scaled(SVR(C=3.0))), split)
     machine = make_pipeline(StandardScaler(), SVC(C=3.0, random_state=0))
     return from_classifier(CalibratedClassifierCV(machine, ensemble=False, cv=5), split)
 

@@ -28,6 +28,7 @@ from errorband import __version__, parameters
 from errorband.approximations import APPROXIMATIONS
 from errorband.data import TrainingData
 from errorband.estimators import ESTIMATORS
+from errorband.estimators.bands import Bands
 from errorband.estimators.candidates import Candidates
 from errorband.estimators.scaling import ScaledRows, Scaling
 from errorband.features import FEATURES
@@ -81,7 +82,7 @@ def _tables() -> dict[str, dict[str, type]]:
             Sites,
             SimplexSites,
         ),
-        *(Latent, Model, SignedRoot, Candidates),
+        *(Latent, Model, SignedRoot, Candidates, Bands),
     )
     parts = {cls.__name__: cls for cls in kept}
     return {

@@ -1,6 +1,6 @@
 """Predictive distributions: what ``predictive(X)`` returns. Plain NumPy.
 
-One class for each representation of a distribution: normal, mixture of normals, probabilities of a few values, mixture
+One class for each representation of a distribution: normal, Student's, mixture of normals, probabilities of a few values, mixture
 of other distributions. Those computed from the conditional distributions or the density of a likelihood are in
 :mod:`errorband.likelihoods.numerical`.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 from errorband.parameters.checks import generator
 
@@ -99,6 +99,45 @@ class GaussianPredictive(Predictive):
 
     def _z(self, y: Any) -> np.ndarray:
         return (self._targets(y) - self.mean) / self.std
+
+
+class StudentPredictive(Predictive):
+    """Student's distribution with df > 2 degrees of freedom at each input, with given means and scales (n,).
+
+    Examples
+    --------
+    >>> p = StudentPredictive([0.0], [1.0], 4.0)
+    >>> p.quantile([0.5, 0.975]).round(3), p.std.round(3)
+    (array([[0.   , 2.776]]), array([1.414]))
+    """
+
+    def __init__(self, mean: Any, scale: Any, df: float):
+        self.mean, self.scale = np.asarray(mean, dtype=np.float64), np.asarray(scale, dtype=np.float64)
+        self.df = float(df)
+        self.std = self.scale * np.sqrt(self.df / (self.df - 2))
+
+    def cdf(self, y):
+        return stdtr(self.df, self._t(y))
+
+    def log_density(self, y):
+        df = self.df
+        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
+        return constant - np.log(self.scale) - 0.5 * (df + 1) * np.log1p(self._t(y) ** 2 / df)
+
+    def quantile(self, q):
+        q = check_probabilities(q)
+        t = stdtrit(self.df, q)
+        return self.mean + self.scale * t if q.ndim == 0 else self.mean[:, None] + self.scale[:, None] * t
+
+    def sample(self, n_samples=1, random_state=None):
+        rng = np.random.default_rng(random_state)
+        return self.mean + self.scale * rng.standard_t(self.df, size=(n_samples, len(self.mean)))
+
+    def rescaled(self, scale, shift):
+        return StudentPredictive(scale * self.mean + shift, scale * self.scale, self.df)
+
+    def _t(self, y: Any) -> np.ndarray:
+        return (self._targets(y) - self.mean) / self.scale
 
 
 class RescaledPredictive(Predictive):

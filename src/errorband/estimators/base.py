@@ -41,7 +41,7 @@ AROUND_ALL = ("challenge", "tie", "scout")
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
     *("active_rows_", "inducing_sweep_", "moved_inducing_", "certificate_", "estimators_", "posterior_", "_state"),
-    *("noise_bound_", "mixture_members_", "search_log_evidence_", "candidates_", "noise_gains_"),
+    *("noise_bound_", "mixture_members_", "search_log_evidence_", "candidates_", "noise_gains_", "bands_"),
 )
 
 
@@ -114,6 +114,10 @@ class GaussianProcess(Savable, WithArguments):
         self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
         self._condition(found, log_scale)
+        self._learn_bands(problem, found)
+
+    def _learn_bands(self, problem: Problem, found: Found) -> None:
+        """What is learned of predictive distributions beside the hyperparameters."""
 
     def _fit_candidates(self, X: Any, y: Any, **given: Any) -> bool:
         """Where an argument is "auto": fit what is best in its place and take that over. Whether there was one."""

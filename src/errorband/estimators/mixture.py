@@ -172,6 +172,7 @@ def mixed(members: list[Any]) -> Any:
     weights = np.full(len(members), 1.0 / len(members))
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members
+    vars(model).pop("bands_", None)  # of one member
     return model
 
 

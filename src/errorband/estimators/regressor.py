@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.data import TrainingData
 from errorband.estimators import noise_check
+from errorband.estimators.bands import Bands, learned_bands
 from errorband.estimators.base import GaussianProcess, too_little
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.defaults import REGRESSION_KERNELS, noises
@@ -34,7 +35,8 @@ from errorband.parameters.checks import check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
-from errorband.training import Objective
+from errorband.training import Found, Objective, Problem
+from errorband.training.tie import ties
 from errorband.transforms import Transform, TransformedPredictive
 
 # Residuals of at least and at most so many rows are looked at for what noise they ask for.
@@ -86,6 +88,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         The column of X, by name or position, that counts are proportional to (population, time, area), for ``Poisson``
         and ``NegativeBinomial``: its logarithm is added to the latent function, the log rate, and kernels do not look
         at it.
+    calibrate : bool
+        Learn the shape of the predictive distribution from leave-one-out errors, in which hyperparameters too are those
+        of the other rows: Student's, with a width of its own. For Gaussian noise without approximation, from 20 rows
+        on; ``optimizer=None`` learns nothing. The function itself (``latent=True``) is not concerned.
     normalize : bool
         Standardise inputs and targets first, so that starting values suit any data and the prior mean zero is the mean
         of the targets. All that you give and get stays in the units of the data.
@@ -129,6 +135,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     noise_gains_ : dict
         What other noises would gain in leave-one-out log density over Gaussian noise, in nats and about, by name; with
         Gaussian noise and 30 to 2000 rows. If it is much there is a warning.
+    bands_ : Bands
+        The shape of the predictive distribution of targets, if ``calibrate`` found one: ``print(model.bands_)``.
     candidates_ : Candidates
         What "auto" chose from, with log evidence and leave-one-out log density: ``print(model.candidates_)``.
     jitter_ : float
@@ -155,6 +163,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     target_transform: Any = None  # of relatives that do not offer them
     exposure: Any = None
+    calibrate: Any = False
     _kernel_candidates: ClassVar = REGRESSION_KERNELS
 
     def __init__(
@@ -169,6 +178,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         n_restarts=0,
         target_transform=None,
         exposure=None,
+        calibrate=True,
         normalize=True,
         random_state=None,
         verbose=0,
@@ -182,6 +192,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self.n_restarts = n_restarts
         self.target_transform = target_transform
         self.exposure = exposure
+        self.calibrate = calibrate
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
@@ -398,6 +409,16 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)
 
+    def _learn_bands(self, problem: Problem, found: Found) -> None:
+        result, model = found.result, problem.model
+        if not self.calibrate or result is None or result.interrupted or result.draws is not None:
+            return
+        whole = not model.approximation.strategies and all(latent.features is None for latent in model.latents)
+        if whole and model.likelihood.conjugate and self._state is None:  # no state: in closed form
+            bands = learned_bands(found.objective, found.theta, ties(problem) if result.tied else None)
+            if bands is not None:
+                self.bands_ = bands
+
     def _likelihood(self) -> Likelihood:
         if is_auto(self.likelihood):
             return getattr(self, "likelihood_", Gaussian())
@@ -430,7 +451,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """Mean and covariance of the targets, or of a latent function, in the units of the data."""
         if self._transform(latent) is not None:  # no closed form
             moments = self._joint(scaled, self._latent_index(latent or True))
-            draws = self._draw(*moments, scaled, JOINT_DRAWS, 0, latent)
+            draws = self._draw(*moments, scaled, JOINT_DRAWS, 0, latent, getattr(self, "bands_", None))
             return draws.mean(axis=0), np.atleast_2d(np.cov(draws, rowvar=False))
         scale, shift = self._units(latent)
         if latent:
@@ -444,6 +465,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         mean, cov = self._joint(scaled, 0)  # the latent function that is in the units of the targets
         noisy = self.posterior_.predictive(self._model.likelihood, scaled).variance
         cov = cov + np.diag(noisy - np.diagonal(cov))
+        cov = self.bands_.covariance(cov) if hasattr(self, "bands_") else cov
         return scale * mean + shift, scale**2 * cov
 
     def predictive(self, X: Any, latent: bool | str = False) -> Predictive:
@@ -541,11 +563,16 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """In the units of the data."""
         if not latent:
             offset = self.scaling_.offset(scaled)
-            return self._in_units(self.posterior_.predictive(self._model.likelihood, scaled, offset=offset))
+            own = self.posterior_.predictive(self._model.likelihood, scaled, offset=offset)
+            return self._in_units(self._reshaped(own))
         l = self._latent_index(latent)
         mean, cov = self.posterior_.marginals(scaled)
         assert cov is not None  # asked for by default
         return self._in_units(GaussianPredictive(mean[:, l], np.sqrt(cov[:, l, l])), latent)
+
+    def _reshaped(self, own: Any) -> Predictive:
+        """The model's own distribution of targets in the shape that was learned."""
+        return self.bands_.reshaped(own) if hasattr(self, "bands_") else own
 
     def _point_prediction(self, scaled: np.ndarray, latent: bool | str) -> np.ndarray:
         """Mean only, in the units of the data: no variance is computed where the mean does not depend on it."""
@@ -600,7 +627,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         l = self._latent_index(latent or True)
         scaled = self._inputs(X)
         mean, cov = self._joint(scaled, l)
-        return self._draw(mean, cov, scaled, n_samples, random_state, latent)
+        return self._draw(mean, cov, scaled, n_samples, random_state, latent, getattr(self, "bands_", None))
 
     def sample_prior(
         self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool | str = True
@@ -642,6 +669,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         n_samples: int,
         random_state: Any,
         latent: bool | str,
+        bands: Bands | None = None,
     ) -> np.ndarray:
         """Draws of a normal distribution as the model sees it, in the units of the data, with noise if not latent."""
         rng = generator(random_state)
@@ -652,6 +680,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if not latent:
             offset = self.scaling_.offset(scaled)
             draws = self._model.likelihood.conditional_sample(draws if offset is None else draws + offset, rng)
+            draws = draws if bands is None else mean + bands.draws(draws - mean, rng)
         scale, shift = self._units(latent)
         transform = self._transform(latent)
         return scale * draws + shift if transform is None else transform.inverse(scale * draws + shift)
@@ -662,7 +691,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
-        return LeaveOneOut(self._in_units(self._leave_one_out()), self.scaling_.original(self._rows().y))
+        return LeaveOneOut(self._in_units(self._reshaped(self._leave_one_out())), self.scaling_.original(self._rows().y))
 
     @property
     def outlier_probability_(self) -> np.ndarray:

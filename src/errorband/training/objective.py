@@ -17,6 +17,7 @@ from errorband.data import TrainingData
 from errorband.inference import Conclusion, Inference, Status
 from errorband.model import Model
 from errorband.precision import in_double_precision
+from errorband.predictive import Predictive
 from errorband.programs import program
 
 
@@ -98,6 +99,11 @@ class Objective:
         rule, state = (self.inference, None) if warm is None else warm
         model = self.model_at(theta)
         return model, rule.conclude(model, self._prepared, state)
+
+    @in_double_precision
+    def leave_one_out(self, theta: np.ndarray) -> Predictive:
+        """Predictions of each row from the others at a vector, of a rule that has them in closed form."""
+        return self.inference.leave_one_out(self.model_at(theta), self._prepared, None)
 
     @functools.cached_property
     def _prepared(self) -> TrainingData:

@@ -1,0 +1,139 @@
+"""Predictive distributions in the shape of leave-one-out errors."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import errorband
+from errorband import GPRegressor
+from errorband.estimators.bands import Bands, bands_of, errors_of_rows_left_out
+from errorband.kernels import SquaredExponential
+from errorband.predictive import GaussianPredictive
+from errorband.training import LBFGS
+
+
+@pytest.fixture(scope="module")
+def heavy():
+    """A curve with heavy-tailed noise: model, inputs and targets."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.standard_t(3, size=60)
+    return GPRegressor(random_state=0).fit(X, y), X, y
+
+
+def test_normal_errors_leave_normal_bands_almost_alone():
+    found = bands_of(stats.norm.ppf((np.arange(400) + 0.5) / 400))
+    assert found.df > 30
+    assert found.width == pytest.approx(1.0, abs=0.03)
+
+
+def test_errors_twice_as_large_make_bands_twice_as_wide():
+    found = bands_of(2 * stats.norm.ppf((np.arange(400) + 0.5) / 400))
+    assert found.width == pytest.approx(2.0, abs=0.1)  # ten prior rows of size one hold back a little
+
+
+def test_students_errors_are_recognised():
+    found = bands_of(stats.t.ppf((np.arange(1000) + 0.5) / 1000, 4))
+    assert found.df == pytest.approx(4, abs=1)
+    assert found.width == pytest.approx(stats.t.ppf(0.975, 4) / 1.96, abs=0.08)
+
+
+def test_bands_hold_what_was_left_out_where_no_student_distribution_fits():
+    """Nine tenths small and one tenth of one large size: the ends of the bands are there, if enough rows say so."""
+
+    def end(n):
+        return 1.96 * bands_of(np.r_[np.linspace(-0.5, 0.5, 18 * n), np.full(n, -3.0), np.full(n, 3.0)]).width
+
+    assert end(500) == pytest.approx(3.0, rel=0.02)
+    assert end(5) < end(50) < end(500)
+
+
+def test_few_rows_are_not_followed():
+    assert bands_of(np.full(3, 0.01)).stretch > 0.8
+
+
+def test_hyperparameters_are_those_of_the_other_rows():
+    """The errors are those of fits without each row: closer than errors at the hyperparameters of all rows."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (24, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=24)
+    model = GPRegressor(SquaredExponential([1.0, 1.0], 1.0), calibrate=False, normalize=False).fit(X, y)
+    objective, theta = model.objective(X, y), model.fit_result_.theta
+    plain = errors_of_rows_left_out(objective, theta, np.eye(len(theta))[:0])
+    moved = errors_of_rows_left_out(objective, theta, np.eye(len(theta)))
+    truth = []
+    for i in range(24):
+        others = np.arange(24) != i
+        start = GPRegressor(model.kernel_, likelihood=model.likelihood_, calibrate=False, normalize=False)
+        mean, std = start.fit(X[others], y[others]).predict(X[i : i + 1], return_std=True)
+        truth.append((y[i] - mean[0]) / std[0])
+    assert np.allclose(plain, model.loo().z_score)
+    assert np.std(moved - truth) < 0.6 * np.std(plain - truth)
+    assert np.mean(moved**2) > np.mean(plain**2)
+
+
+def test_predictions_have_the_shape_that_was_learned(heavy):
+    model, X, y = heavy
+    bands = model.bands_
+    assert bands.df < 10
+    own = GPRegressor(random_state=0, calibrate=False).fit(X, y)
+    assert not hasattr(own, "bands_")
+    mean, std = model.predict(X, return_std=True)
+    own_mean, own_std = own.predict(X, return_std=True)
+    assert np.array_equal(mean, own_mean)
+    assert np.allclose(std, bands.stretch * own_std * np.sqrt(bands.df / (bands.df - 2)))
+    assert np.allclose(model.predict_quantiles(X, 0.9), stats.t.ppf(0.9, bands.df, mean, bands.stretch * own_std))
+    assert np.allclose(model.predictive(X).log_density(y), stats.t.logpdf(y, bands.df, mean, bands.stretch * own_std))
+    assert model.loo().log_density.mean() > own.loo().log_density.mean() + 0.05
+    latent = (m.predict(X, return_std=True, latent=True)[1] for m in (model, own))
+    assert np.array_equal(*latent)
+
+
+def test_joint_predictions_and_draws_have_the_same_spread(heavy):
+    model, X, _ = heavy
+    X = np.vstack([X[:1], X[:1] + 0.05])
+    std, cov = model.predict(X, return_std=True)[1], model.predict(X, return_cov=True)[1]
+    assert np.allclose(np.diagonal(cov), std**2)
+    bands = Bands(0.8, 5.0)
+    normal = np.array([[1.0, 0.6], [0.6, 2.0]])
+    rng = np.random.default_rng(0)
+    errors = bands.draws(rng.multivariate_normal([0, 0], normal, size=100_000), rng)
+    assert np.allclose(np.cov(errors.T), bands.covariance(normal), rtol=0.05)
+    draws = model.sample_posterior(X, 20_000, random_state=0, latent=False)
+    assert np.allclose(np.quantile(draws, 0.9, axis=0), model.predict_quantiles(X, 0.9), atol=0.02)
+
+
+def test_bands_survive_files_and_other_data(heavy, tmp_path):
+    model, X, y = heavy
+    model.save(tmp_path / "model.eb")
+    again = errorband.load(tmp_path / "model.eb")
+    assert again.bands_ == model.bands_
+    assert np.array_equal(again.predict_quantiles(X, [0.1, 0.9]), model.predict_quantiles(X, [0.1, 0.9]))
+    assert model.condition_on(X[:30], y[:30]).bands_ == model.bands_
+    model = GPRegressor(random_state=0).fit(X, y)
+    assert not hasattr(model.set_params(calibrate=False).fit(X, y), "bands_")
+
+
+def test_what_is_not_learned_has_no_bands(heavy):
+    _, X, y = heavy
+    for model in (
+        GPRegressor(optimizer=None),
+        GPRegressor("se", approximation="fitc(10)", optimizer=LBFGS(max_iter=2), random_state=0),
+    ):
+        assert not hasattr(model.fit(X, y), "bands_")
+    assert not hasattr(GPRegressor().fit(X[:15], y[:15]), "bands_")
+
+
+def test_bands_of_transformed_targets_are_positive(heavy):
+    _, X, y = heavy
+    model = GPRegressor(random_state=0, target_transform="log").fit(X, np.exp(y))
+    lower, upper = model.predict_interval(X)
+    assert model.bands_.df < 10
+    assert np.all((lower > 0) & (lower < upper) & np.isfinite(upper))
+
+
+def test_nonsense_is_refused():
+    for stretch, df in ((0.0, 5.0), (1.0, 2.0), (np.nan, 5.0)):
+        with pytest.raises(ValueError, match="positive"):
+            Bands(stretch, df)
+    assert isinstance(Bands(2.0).reshaped(GaussianPredictive([0.0], [1.0])), GaussianPredictive)

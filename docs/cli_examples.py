@@ -50,6 +50,10 @@ describes the model that was judged.
   random, with a warning. `--max-rows` sets another limit, for every model.
 - `--model fitc` or `vfe` insists on inducing points; `--inducing` is how many, or `auto`: the report then shows what
   was tried, and the certificate that more would not help.
+- Kernel and noise are chosen by evidence if neither `--kernel` nor `--likelihood` is given (`auto`): some candidates
+  are fitted to at most 300 rows, the table says what came of it, and so does the report
+  ([how](theory/defaults.md#auto)). With more than 1,000 rows noise is Gaussian; with more than 5,000, or a time budget
+  below 20 seconds, the kernel too is the default.
 - `--kernel`, `--likelihood` and `--model` take the names that Python takes: whatever is registered, by its class
   (`StudentT` is `student-t`), with arguments in brackets. `+` adds kernels, `*` multiplies them, and `column=` or
   `columns=[...]` says what they look at: `"matern52(columns=[area, rooms]) * categorical(column=district)"`,
@@ -111,8 +115,8 @@ scikit-learn's wine table, with semicolons.""",
     ),
     (
         "Demo",
-        "`demo` needs no data and no network: two small fits, a picture of a band, then `fit` and `predict` on a\n"
-        "table of scikit-learn, with all files in one folder.",
+        "`demo` needs no data and no network: two generated curves with pictures of their bands, one with a gap and\n"
+        "one whose noise grows, then `fit` and `predict` on a table of scikit-learn, with all files in one folder.",
         ["errorband demo --output out"],
     ),
     (

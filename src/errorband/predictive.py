@@ -1,8 +1,8 @@
 """Predictive distributions: what ``predictive(X)`` returns. Plain NumPy.
 
-One class for each representation of a distribution: normal, Student's, mixture of normals, probabilities of a few values, mixture
-of other distributions. Those computed from the conditional distributions or the density of a likelihood are in
-:mod:`errorband.likelihoods.numerical`.
+One class for each representation of a distribution: normal, Student's, mixture of normals, probabilities of a few
+values, mixture of other distributions. Those computed from the conditional distributions or the density of a likelihood
+are in :mod:`errorband.likelihoods.numerical`.
 """
 
 import abc
@@ -130,7 +130,7 @@ class StudentPredictive(Predictive):
         return self.mean + self.scale * t if q.ndim == 0 else self.mean[:, None] + self.scale[:, None] * t
 
     def sample(self, n_samples=1, random_state=None):
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         return self.mean + self.scale * rng.standard_t(self.df, size=(n_samples, len(self.mean)))
 
     def rescaled(self, scale, shift):

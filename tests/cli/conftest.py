@@ -8,15 +8,16 @@ import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from typer.testing import CliRunner
 
-from errorband.cli import app
+from errorband.cli import app, fitting
 from errorband.reporting.classification.baselines import CLASS_BASELINES
 from errorband.reporting.regression.baselines import BASELINES
 
 
 @contextlib.contextmanager
-def cheap_baselines():
-    """Leave out gradient boosting, which takes seconds for its cross-validation."""
+def cheap():
+    """Leave out gradient boosting, which takes seconds for its cross-validation, and the choice among kernels."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "LEAST_SECONDS", np.inf)
         for registry in (BASELINES, CLASS_BASELINES):
             patch.delitem(registry, "Gradient boosting")
         yield
@@ -24,11 +25,11 @@ def cheap_baselines():
 
 @pytest.fixture(scope="session")
 def run():
-    """Run the tool; the result has exit_code, stdout and stderr. Baselines are cheap ones unless all are asked for."""
+    """Run the tool; the result has exit_code, stdout and stderr. Few things are tried unless all are asked for."""
     runner = CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1"})
 
-    def invoke(*args, all_baselines=False, **kwargs):
-        with contextlib.nullcontext() if all_baselines else cheap_baselines():
+    def invoke(*args, all_of_it=False, **kwargs):
+        with contextlib.nullcontext() if all_of_it else cheap():
             return runner.invoke(app, [str(a) for a in args], **kwargs)
 
     return invoke

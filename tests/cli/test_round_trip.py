@@ -201,7 +201,7 @@ def test_fit_with_a_report_trains_every_baseline_once(run, fitted, tmp_path, mon
         counted = lambda *args, name=name, fit=fit: trained.append(name) or fit(*args)  # noqa: E731
         monkeypatch.setitem(registry, name, (note, counted))
     args = ("--ignore", "patient,clinic,visit", "-o", tmp_path / "m.eb", "--report", tmp_path / "r.html")
-    result = run("fit", fitted / "data.csv", "--target", target, *args, "--time-budget", 1, all_baselines=True)
+    result = run("fit", fitted / "data.csv", "--target", target, *args, "--time-budget", 1, all_of_it=True)
     assert result.exit_code == 0, result.stderr
     assert trained == list(registry)
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -216,10 +216,10 @@ def test_fit_with_a_report_trains_every_baseline_once(run, fitted, tmp_path, mon
 def test_demo(run, tmp_path):
     result = run("demo", "--output", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
-    for name in ("band.png", "diabetes.csv", "model.eb", "report.html", "new.csv", "predictions.csv"):
+    for name in ("band.png", "noise.png", "diabetes.csv", "model.eb", "report.html", "new.csv", "predictions.csv"):
         assert (tmp_path / "out" / name).stat().st_size > 0
         assert name in result.stdout
-    assert result.stdout.count("Linear regression") == 3  # two demonstrations and the fit have the same baselines
+    assert result.stdout.count("Linear regression") == 2  # a demonstration and the fit have the same baselines
 
 
 def test_version_and_help(run):

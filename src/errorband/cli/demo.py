@@ -21,7 +21,7 @@ def demo(
     seed: o.Seed = 0,
     debug: o.Debug = False,
 ) -> None:
-    """Fit two small data sets, draw a band, and run the tool from table to report. No network."""
+    """Fit two generated curves, draw their bands, and run the tool from table to report. No network."""
     from errorband.cli import demonstrations
     from errorband.cli.screen import Screen, named_scores
 
@@ -32,12 +32,16 @@ def demo(
             f"The folder {output} cannot be made ({error.strerror}), so choose another.", ExitCode.USAGE
         ) from error
     screen = Screen()
-    found = demonstrations.diabetes(seed)
-    screen.scores("diabetes (442 rows, 10 inputs, a quarter held out)", named_scores(found))
     model, found = demonstrations.curve(seed)
     screen.scores("a generated curve with a gap (120 rows)", named_scores(found))
     picture = output / "band.png"
     demonstrations.draw_band(model, picture)
+    screen.say(f"Picture of the band: {picture}\n")
+    model, rows = demonstrations.changing_noise(seed)
+    title = "a generated curve with noise that grows (150 rows; 95 % bands of 400 new ones)"
+    screen.table(title, demonstrations.NOISE_HEADER, rows)
+    picture = output / "noise.png"
+    demonstrations.draw_band(model, picture, "The band is as wide as the noise")
     screen.say(f"Picture of the band: {picture}\n")
 
     table, new = demonstrations.write_diabetes(output, seed)

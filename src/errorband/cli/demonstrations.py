@@ -1,4 +1,4 @@
-"""What ``errorband demo`` shows: regression on a bundled data set and on a generated curve, with no network."""
+"""What ``errorband demo`` shows: two generated curves, and a bundled table for the tool, with no network."""
 
 from pathlib import Path
 from typing import Any
@@ -8,17 +8,7 @@ import numpy as np
 from errorband.estimators import GPRegressor
 from errorband.plots import plot_band
 from errorband.reporting import assess
-
-
-def diabetes(seed: int = 0) -> Any:
-    """Fit scikit-learn's diabetes table (442 rows, 10 inputs) and return the assessment on a quarter of the rows."""
-    from sklearn.datasets import load_diabetes
-    from sklearn.model_selection import train_test_split
-
-    X, y = load_diabetes(return_X_y=True)
-    parts: Any = train_test_split(X, y, test_size=0.25, random_state=seed)
-    X_train, X_test, y_train, y_test = parts
-    return assess(GPRegressor().fit(X_train, y_train), X_test, y_test, target="progression")
+from errorband.reporting.text import number, percent
 
 
 def write_diabetes(folder: Path, seed: int = 0) -> tuple[Path, Path]:
@@ -49,7 +39,37 @@ def curve(seed: int = 0) -> tuple[GPRegressor, Any]:
     return model, assess(model, X_new, y_new, target="y")
 
 
-def draw_band(model: GPRegressor, path: Path) -> None:
+def changing_noise(seed: int = 0) -> tuple[GPRegressor, list[tuple[str, ...]]]:
+    """Fit a curve whose noise grows along the input, as if it did not and as it does.
+
+    Returns the second model and, for both, as rows of a table (``NOISE_HEADER``): the negative log density of 400 new
+    targets, and coverage and mean width of 95 % bands where noise is small (x < 5) and where it is large.
+    """
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        x = rng.uniform(0, 10, n)
+        return x[:, None], 3 * np.sin(x) + 0.1 * np.exp(0.3 * x) * rng.normal(size=n)
+
+    rng = np.random.default_rng(seed)
+    (X, y), (X_new, y_new) = drawn(150), drawn(400)
+    rows, model = [], GPRegressor()
+    quiet = X_new[:, 0] < 5
+    for name, noise in (("one noise for all rows", "gaussian"), ("noise that depends on x", "heteroscedastic")):
+        model = GPRegressor("se", likelihood=noise).fit(X, y)
+        found = model.predictive(X_new)
+        lower, upper = found.interval(0.95)
+        inside = (lower <= y_new) & (y_new <= upper)
+        figures = [number(-np.mean(found.log_density(y_new)), decimals=2)]
+        for part in (quiet, ~quiet):
+            figures += [percent(np.mean(inside[part])), number(np.mean((upper - lower)[part]), 2)]
+        rows.append((name, *figures))
+    return model, rows
+
+
+NOISE_HEADER = ("model", "NLPD", "coverage, x < 5", "width", "coverage, x > 5", "width")
+
+
+def draw_band(model: GPRegressor, path: Path, title: str = "The band widens where there are no data") -> None:
     """Write a picture of a model of one input: mean, 95 % band, data and a little beyond them."""
     import matplotlib
 
@@ -59,6 +79,6 @@ def draw_band(model: GPRegressor, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     x = model.training_data()[0]
     plot_band(model, np.linspace(x.min() - 1, x.max() + 1, 400), levels=(0.95,), ax=axes)
-    axes.set(xlabel="x", ylabel="y", title="The band widens where there are no data")
+    axes.set(xlabel="x", ylabel="y", title=title)
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -47,16 +47,16 @@ def fit(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="auto chooses by evidence; se, matern12, matern32, matern52, rq, linear, periodic and others; + adds "
-            "and * multiplies some. Arguments in brackets: 'matern52 + periodic(period=7, column=day)'."
+            help="auto, the default, chooses by evidence; se, matern12, matern32, matern52, rq, linear, periodic and "
+            "others; + adds and * multiplies some. Arguments in brackets: 'matern52 + periodic(period=7, column=day)'."
         ),
     ] = None,
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="How targets scatter; auto chooses by evidence. Numbers: gaussian, student-t, outlier-mixture, "
-            "heteroscedastic, poisson, negative-binomial, gamma, beta and others. Classes: probit, logit, "
-            "robust-threshold, ordinal."
+            help="How targets scatter; auto, the default, chooses by evidence. Numbers: gaussian, student-t, "
+            "outlier-mixture, heteroscedastic, poisson, negative-binomial, gamma, beta and others. Classes: "
+            "probit, logit, robust-threshold, ordinal."
         ),
     ] = None,
     target_transform: o.TargetTransform = None,
@@ -135,6 +135,7 @@ def fit(
     fitted = fitting.fit(X, y, encoder, settings, rows, fitting.weights_of(frame, weight, encoded))
     screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
     screen.note([*fitted.cuts, *fitted.warnings], "Warning")
+    screen.candidates(fitted.candidates)
     X_test, y_test = X.iloc[fitted.test], y[fitted.test]
     learned = fitted.X.iloc[fitted.learned], y[fitted.learned]
     common = {"X_train": learned[0], "y_train": learned[1], "target": target, "donors": fitted.judged_donors}

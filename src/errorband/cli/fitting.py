@@ -15,9 +15,9 @@ from errorband.cli import incomplete
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
-from errorband.cli.planning import Plan, plan
+from errorband.cli.planning import Plan, exact_rows, plan
 from errorband.cli.settings import Settings
-from errorband.estimators.candidates import is_auto
+from errorband.estimators.candidates import AUTO, Candidates, is_auto
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
 from errorband.tables.cells import read_cells
@@ -27,6 +27,8 @@ from errorband.training import LBFGS
 from errorband.training.result import Stop
 
 LEAST_ROWS = 5
+LEAST_SECONDS = 20  # to search in, if kernels and kinds of noise are to be compared that nobody asked for
+MOST_NOISE_ROWS = 1000  # with which noise is compared
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,8 @@ class FittedModels:
         Rows from which the two models draw missing cells.
     automatic : str
         Why the tool chose the approximation; empty if the user or the estimator did.
+    candidates : Candidates or None
+        What kernel and noise were chosen from, if that was left to the tool.
     notes, cuts, warnings : list of str
         What to tell: remarks, rows left out though nobody asked for it, and what went wrong in the search.
     """
@@ -59,6 +63,7 @@ class FittedModels:
     judged_donors: Donors | None
     final_donors: Donors | None
     automatic: str
+    candidates: Candidates | None
     notes: list[str]
     cuts: list[str]
     warnings: list[str]
@@ -140,6 +145,7 @@ def fit(
     X has NaN where cells are missing, if the encoder accepts them.
     """
     train, test = rows
+    settings = with_choices(settings, encoder, len(train))
     judged_donors, final_donors = (_donors(X.iloc[part], encoder, settings.seed) for part in (train, np.arange(len(y))))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -172,10 +178,24 @@ def fit(
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
     told = _warnings(caught, found, final)
-    positions = train, learned, test[known[test]]
+    positions, tried = (train, learned, test[known[test]]), getattr(found, "candidates_", None)
     return FittedModels(
-        judged, final, *positions, learnable.X, judged_donors, final_donors, chosen.reason, notes, cuts, told
+        judged, final, *positions, learnable.X, judged_donors, final_donors, chosen.reason, tried, notes, cuts, told
     )  # fmt: skip
+
+
+def with_choices(settings: Settings, encoder: TableEncoder, n: int) -> Settings:
+    """The options with "auto" for kernel and noise, if nothing was said of either and there is time for it.
+
+    Candidates see few rows, but the winner all: a noise that is not Gaussian takes sweeps, and no more than 1000. The
+    time is that of the options and not of the clock, so that a seed gives the same model everywhere.
+    """
+    plain = settings.model in ("auto", "exact") and settings.kernel is None and settings.likelihood is None
+    plain = plain and settings.multi_class is None and settings.time_budget >= LEAST_SECONDS
+    if not plain or n > exact_rows(encoder, settings):
+        return settings
+    noise = encoder.task == "regression" and settings.target_transform is None and n <= MOST_NOISE_ROWS
+    return dataclasses.replace(settings, kernel=AUTO, likelihood=AUTO if noise else None)
 
 
 def _donors(X: pd.DataFrame, encoder: TableEncoder, seed: int) -> Donors | None:

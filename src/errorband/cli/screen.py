@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from errorband.reporting.parts.sections import candidate_rows
 from errorband.reporting.text import number, percent
 
 
@@ -49,6 +50,12 @@ class Screen:
         else:
             self.table(title, SCORE_HEADER, score_rows(scores))
 
+    def candidates(self, found: Any) -> None:
+        """A table of what kernel and noise were chosen from, if they were."""
+        if found is not None:
+            rows = [(f"{name} *" if kept else name, *figures) for name, kept, *figures in candidate_rows(found)]
+            self.table(f"Tried on {found.n_rows[0]:,} rows (* kept)", CANDIDATE_HEADER, rows)
+
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[str], None]]:
         """A bar on a terminal; call what it yields before each of ``total`` steps."""
@@ -75,6 +82,7 @@ def named_scores(assessment: Any) -> list[tuple[str, dict[str, float]]]:
     return [(f"errorband {own.name}", own.values), *[(s.name, s.values) for s in others]]
 
 
+CANDIDATE_HEADER = ("candidate", "log evidence", "score", "LOO log density")
 SCORE_HEADER = ("method", "RMSE", "R²", "NLPD", "95 % coverage", "95 % width")
 CLASS_HEADER = ("method", "errors", "log loss", "AUC", "calibration error")
 

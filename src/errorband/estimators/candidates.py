@@ -107,6 +107,8 @@ def fit_best(
         for name in names:
             if not stage and kept:  # the first has been fitted with what won before
                 stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
+            elif stage and _interrupted(stage[-1].model):
+                break
             elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
                 model = _with(estimator, best | {argument: name})
                 stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few))
@@ -124,6 +126,8 @@ def fit_best(
         chosen=tuple(f in kept for f in fits),
     )
     whole = kept[-1].model
+    if n < len(y) and any(_interrupted(f.model) for f in fits):
+        return whole.condition_on(X, y, **given), table
     if n == len(y) and whole is not None:
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
             warn_if_not_converged(result)
@@ -149,6 +153,12 @@ def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: 
     evidence = float(model.log_evidence_)
     score = evidence - 0.5 * free * np.log(len(y))
     return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
+
+
+def _interrupted(model: Any) -> bool:
+    """Whether Ctrl-C ended a search of the model."""
+    results = [] if model is None else [m.fit_result_ for m in model.members_]
+    return any(r is not None and r.interrupted for r in results)
 
 
 def _rows(X: Any, which: np.ndarray) -> Any:

@@ -691,7 +691,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
-        return LeaveOneOut(self._in_units(self._reshaped(self._leave_one_out())), self.scaling_.original(self._rows().y))
+        found = self._in_units(self._reshaped(self._leave_one_out()))
+        return LeaveOneOut(found, self.scaling_.original(self._rows().y))
 
     @property
     def outlier_probability_(self) -> np.ndarray:

@@ -14,6 +14,7 @@ from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.inducing.sections import inducing_of_classes_section, inducing_section
 from errorband.reporting.parts.sections import (
+    candidates_section,
     difference,
     drawn,
     findings_section,
@@ -49,7 +50,8 @@ def class_sections(c: ClassificationContent) -> list[Section]:
     clear = "Nothing stood out: the search converged, the probabilities hold, and the data show no oddities."
     parts = (
         findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _decisions(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.feature_names),
+        _effects(c), _surprises(c), search_section(c), candidates_section(c),
+        inducing_section(c.inducing, c.summary.feature_names),
         inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.feature_names), hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]

@@ -10,7 +10,7 @@ from errorband.reporting.text import listing, number
 
 
 def describe(model: Any, automatic: str = "") -> dict[str, str]:
-    """Return kernel, likelihood, mean and method of a fitted model in words, by title.
+    """Return kernel, likelihood, mean, method and shape of the bands of a fitted model in words, by title.
 
     If the method was chosen automatically, "Automatic" says why: ``automatic`` if the caller made that choice, else
     the estimator's own words.
@@ -27,7 +27,9 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
         "Likelihood": _with_options(model.likelihood_),
         **{_titled("Mean", key, latents): _describe_mean(l.mean) for key, l in latents.items()},
         "Method": _method(model),
-    } | ({"Automatic": reason} if reason else {})
+        **({"Bands": str(model.bands_)} if hasattr(model, "bands_") else {}),
+        **({"Automatic": reason} if reason else {}),
+    }
 
 
 def _method(model: Any) -> str:

@@ -1,4 +1,4 @@
-"""Sections that reports of every kind have: header, findings, metrics, search, hyperparameters."""
+"""Sections that reports of every kind have: header, findings, metrics, search, candidates, hyperparameters."""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from errorband.estimators.candidates import Candidates
 from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.parts import figures
@@ -118,6 +119,30 @@ def search_section(c: Any) -> Section | None:
         caption += f" {near} of {len(s.starts)} starts reached the best evidence to within 0.1."
     lead = "The hyperparameters are those of the largest evidence: the density the model gave to the training targets."
     return Section("search", "The search for hyperparameters", lead, [Plot(figures.trace(s.trace), caption)])
+
+
+def candidates_section(c: Any) -> Section | None:
+    """Return the section about what "auto" chose from; None if nothing was left to it."""
+    found: Candidates | None = c.summary.candidates
+    if found is None:
+        return None
+    head = ["Candidate", "Log evidence", "Score", "Leave-one-out log density"]
+    rows = [[el("strong", name) if kept else name, *figures] for name, kept, *figures in candidate_rows(found)]
+    lead = (
+        f"Fitted to {count(found.n_rows[0], 'row')}. The score is the log evidence less ½ log n for each number "
+        "that is learned; the highest wins, unless another predicts each row from the others better, by more than two "
+        "standard errors. The choice of each kind is bold."
+    )
+    return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack plain", (1, 2, 3))])
+
+
+def candidate_rows(found: Candidates) -> list[tuple[str, bool, str, str, str]]:
+    """Name, whether it was chosen, log evidence, score and mean leave-one-out log density of each, as text."""
+    columns = found.argument, found.name, found.chosen, found.log_evidence, found.score, found.loo
+    return [
+        (f"{argument} {name}", kept, *(number(v, decimals=d) for v, d in zip(values, (1, 1, 3), strict=True)))
+        for argument, name, kept, *values in zip(*columns, strict=True)
+    ]
 
 
 def hyperparameters_section(c: Any) -> Section:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from errorband import effects
+from errorband.estimators.candidates import Candidates
 from errorband.inputs import Input
 from errorband.reporting.parts.describe import describe
 from errorband.training import FitResult
@@ -35,6 +36,7 @@ class Summary:
     starts: tuple[float, ...]
     trace: np.ndarray
     versions: str
+    candidates: Candidates | None = None
 
 
 def summary(
@@ -65,6 +67,7 @@ def summary(
         starts=starts,
         trace=trace,
         versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
+        candidates=getattr(model, "candidates_", None),
     )
 
 

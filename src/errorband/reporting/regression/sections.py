@@ -10,6 +10,7 @@ from errorband.reporting.parts.coverage import CoverageAt
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.inducing.sections import inducing_section
 from errorband.reporting.parts.sections import (
+    candidates_section,
     difference,
     drawn,
     findings_section,
@@ -44,7 +45,8 @@ def regression_sections(c: RegressionContent) -> list[Section]:
     clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
     parts = (
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), inducing_section(c.inducing, c.summary.feature_names),
+        _effects(c), _surprises(c), search_section(c), candidates_section(c),
+        inducing_section(c.inducing, c.summary.feature_names),
         basis_section(c.basis),
         hyperparameters_section(c),
     )  # fmt: skip

@@ -61,7 +61,7 @@ def changing_noise(seed: int = 0) -> tuple[GPRegressor, list[tuple[str, ...]]]:
         inside = (lower <= y_new) & (y_new <= upper)
         figures = [number(-np.mean(found.log_density(y_new)), decimals=2)]
         for part in (quiet, ~quiet):
-            figures += [percent(np.mean(inside[part])), number(np.mean((upper - lower)[part]), 2)]
+            figures += [percent(float(np.mean(inside[part]))), number(np.mean((upper - lower)[part]), 2)]
         rows.append((name, *figures))
     return model, rows
 

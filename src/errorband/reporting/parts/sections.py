@@ -140,8 +140,8 @@ def candidate_rows(found: Candidates) -> list[tuple[str, bool, str, str, str]]:
     """Name, whether it was chosen, log evidence, score and mean leave-one-out log density of each, as text."""
     columns = found.argument, found.name, found.chosen, found.log_evidence, found.score, found.loo
     return [
-        (f"{argument} {name}", kept, *(number(v, decimals=d) for v, d in zip(values, (1, 1, 3), strict=True)))
-        for argument, name, kept, *values in zip(*columns, strict=True)
+        (f"{argument} {name}", kept, number(evidence, decimals=1), number(score, decimals=1), number(loo, decimals=3))
+        for argument, name, kept, evidence, score, loo in zip(*columns, strict=True)
     ]
 
 

@@ -222,6 +222,48 @@ def classification(options: argparse.Namespace) -> Result:
     return raw, "\n".join(body)
 
 
+def grid(options: argparse.Namespace) -> Result:
+    """One evaluation of evidence and gradient at many sizes: errorband beside the fastest other library at each."""
+    raw: dict[str, Any] = {"cells": []}
+    rows: list[list[str]] = []
+    for kind in options.models:
+        with Team([p for p in options.peers if p in GRID_PEERS[kind]]) as team:
+            for n, m, d in GRIDS[kind]:
+                request = {"N": n, "D": d, "seed": options.seed} | ({"M": m} if m else {})
+                for peer in list(team.workers):
+                    team.ask(peer, kind, **request)
+                seconds = _interleaved(team, options.rounds, options.seconds)
+                medians = {p: statistics.median(s) for p, s in seconds.items() if s}
+                raw["cells"].append({"model": kind, "N": n, "M": m, "D": d, "medians": medians})
+                others = {p: s for p, s in medians.items() if p != OURS}
+                fastest = min(others, key=lambda p: others[p], default=None)
+                told = ["–", "", ""] if fastest is None else [label(fastest), _ms(others[fastest])]
+                if fastest is not None:
+                    told.append(f"{others[fastest] / medians[OURS]:.2f}")
+                rows.append([kind, f"{n}", f"{m or '–'}", f"{d}", _ms(medians[OURS]), *told])
+                print(*rows[-1], flush=True)
+            raw["versions"] = raw.get("versions", {}) | team.versions
+    header = ["model", "N", "M", "D", f"{OURS} (ms)", "fastest other", "(ms)", "ratio"]
+    return raw, _table(header, rows)
+
+
+GRID_INPUTS = (2, 8, 32)
+GRID_SIZES = [(2000, 20), (2000, 50), (2000, 200), (10_000, 20), (10_000, 100), (10_000, 500), (100_000, 50)]
+GRIDS: dict[str, list[tuple[int, int | None, int]]] = {
+    "exact": [(n, None, d) for n in (100, 300, 1000, 2000, 4000) for d in GRID_INPUTS],
+    **{kind: [(n, m, d) for n, m in GRID_SIZES for d in GRID_INPUTS] for kind in ("vfe", "fitc")},
+    **{kind: [(n, None, 8) for n in (100, 300, 1000)] for kind in ("probit-ep", "probit-laplace", "logit-laplace")},
+}
+GRID_PEERS = {
+    "exact": (OURS, "gpy", "gpflow", "gpytorch"),  # scikit-learn keeps N²·D numbers
+    "vfe": (OURS, "gpy", "gpflow", "gpytorch"),
+    "fitc": (OURS, "gpy", "gpflow"),
+    "probit-ep": (OURS, "gpy"),
+    "probit-laplace": (OURS, "gpy"),
+    "logit-laplace": (OURS, "scikit_learn"),
+}
+
+
 SUITES: dict[str, Callable[[argparse.Namespace], Result]] = {
     "exact": exact,
     "exact-fit": exact_fit,
@@ -229,6 +271,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], Result]] = {
     "sparse": sparse,
     "sparse-fit": sparse_fit,
     "classification": classification,
+    "grid": grid,
 }
 
 

@@ -1,5 +1,6 @@
 """Metrics: identities, properties, errors, and the scorers inside scikit-learn."""
 
+import functools
 import pickle
 from dataclasses import dataclass
 
@@ -273,7 +274,7 @@ even = np.full((2, 2), 0.5)
         (lambda: metrics.coverage(ok, ok + 1, ok), "lower must not exceed upper; got 2 of 2"),
         (lambda: metrics.width(ok + 1, ok), "lower must not exceed upper"),
         (lambda: metrics.interval_score(ok, ok, ok, level=95), "level must lie strictly between 0 and 1; got 95"),
-        (lambda: metrics.coverage_scorer(1.0), "level must lie strictly between 0 and 1; got 1"),
+        (lambda: metrics.coverage_scorer(None, ok, ok, level=1.0), "level must lie strictly between 0 and 1; got 1"),
         (lambda: metrics.calibration_curve([0.5, 1.2]), r"pit must lie in \[0, 1\]; got values from 0.5 to 1.2"),
         (lambda: metrics.calibration_curve([0.5], [50, 95]), r"levels must lie in \[0, 1\].*percentages"),
         (lambda: metrics.crps_sample(ok, np.zeros((2, 3))), r"samples must have shape .*got \(2, 3\)"),
@@ -423,9 +424,21 @@ def test_class_scorers_equal_the_metrics_they_name(data):
         metrics.information_scorer(model, X, np.full(len(y), "other"))
 
 
+def test_every_scorer_works_as_passed(data):
+    """Not only in dictionaries: each name of the module that ends in _scorer, but the one that looks them up."""
+    names = [n for n in metrics.__all__ if n.endswith("_scorer") and n != "get_scorer"]
+    assert len(names) == 6
+    X, y = data
+    for name in names:
+        classes = getattr(metrics, name) in metrics.CLASS_SCORERS.values()
+        model, target = (GaussianNB(), y > np.median(y)) if classes else (BandedLine(), y)
+        scores = cross_val_score(model, X, target, scoring=getattr(metrics, name), cv=3, error_score="raise")
+        assert np.all(np.isfinite(scores))
+
+
 def test_coverage_scorer_survives_pickling(data):
     X, y = data
-    model, scorer = BandedLine().fit(X, y), metrics.coverage_scorer(0.7)
+    model, scorer = BandedLine().fit(X, y), functools.partial(metrics.coverage_scorer, level=0.7)
     assert 0.5 < scorer(model, X, y) < 0.9
     assert pickle.loads(pickle.dumps(scorer))(model, X, y) == scorer(model, X, y)
 

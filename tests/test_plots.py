@@ -7,7 +7,7 @@ import pytest
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from errorband import GPRegressor, effects, metrics, plots
+from errorband import LBFGS, GPClassifier, GPRegressor, effects, metrics, plots
 from errorband.predictive import GaussianPredictive
 
 
@@ -174,3 +174,24 @@ def test_class_plots_show_the_metrics():
     ax = plots.plot_error_reject(y, share, ["a", "b", "c"], ax=pair[1])
     rejected, errors = metrics.error_reject_curve(y, share, ["a", "b", "c"])
     np.testing.assert_allclose(ax.lines[-1].get_xydata(), np.stack([rejected, errors], axis=1))
+
+
+def test_what_a_plot_cannot_draw_is_refused_in_a_sentence(plane):
+    model, X, y = plane
+    classifier = GPClassifier(optimizer=None).fit(X, y > 3)
+    for plot in (plots.plot_map, plots.plot_partial_dependence, plots.plot_band):
+        with pytest.raises(TypeError, match=f"{plot.__name__} draws regressors, and GPClassifier predicts classes"):
+            plot(classifier)
+    with pytest.raises(ValueError, match="give ax two axes"):
+        plots.plot_map(model, ax=plt.gca())
+    with pytest.raises(TypeError, match="write feature='x1'"):
+        plots.plot_partial_dependence(model, "x1")
+
+
+def test_a_trace_for_each_class(plane):
+    X = plane[1]
+    model = GPClassifier(optimizer=LBFGS(max_iter=1)).fit(X, X[:, 1])
+    ax = plots.plot_trace(model)
+    assert len(ax.lines) == 3
+    for line, member in zip(ax.lines, model.members_, strict=True):
+        assert line.get_ydata()[-1] == pytest.approx(member.log_evidence_)

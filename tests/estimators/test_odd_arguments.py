@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.multioutput import MultiOutputRegressor
 
 from errorband import GPClassifier, GPRegressor
 from errorband.inference import INFERENCES
@@ -65,3 +66,10 @@ def test_softmax_of_two_classes_for_each_class_against_the_rest():
     found = model.fit(X, np.digitize(X[:, 0], [-0.7, 0.7])).predict_proba(X)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert np.mean(found.argmax(axis=1) == np.digitize(X[:, 0], [-0.7, 0.7])) > 0.8
+
+
+def test_several_targets_are_refused_with_what_takes_them():
+    with pytest.raises(ValueError, match=r"y has 2 columns.*use MultiOutputRegressor\(GPRegressor\(\)\)"):
+        GPRegressor(optimizer=None).fit(X, np.column_stack([Y, Y]))
+    both = MultiOutputRegressor(GPRegressor(optimizer=None)).fit(X, np.column_stack([Y, -Y]))
+    assert both.predict(X).shape == (len(X), 2)

@@ -36,6 +36,8 @@ def inputs(model: Any, X: Any = None) -> np.ndarray:
     if X is None:
         return model.training_data()[0]
     check_is_fitted(model)
+    if isinstance(X, str):
+        raise TypeError(f"X must be rows, or None for the training rows; for the input {X!r} write feature={X!r}.")
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
         raise ValueError(f"X must have {model.n_features_in_} columns, as in fit; got shape {X.shape}.")

@@ -27,6 +27,7 @@ from errorband.estimators.validation import (
     check_kind,
     check_magnitude,
     check_noise_variance,
+    check_one_target,
     check_spread,
     check_weights,
 )
@@ -312,6 +313,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
         check_columns_are_numeric(X)
         check_kind(y, "y")
+        check_one_target(type(self).__name__, y)
         X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
         y = check_finite(np.asarray(y, dtype=np.float64), "y")
         if noise_variance is not None:

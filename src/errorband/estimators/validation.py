@@ -67,6 +67,16 @@ def check_noise_variance(values: Any, n: int) -> np.ndarray:
     return variances
 
 
+def check_one_target(name: str, y: Any) -> None:
+    """Refuse several columns of targets, and say what takes them."""
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns, and {name} predicts one target: use MultiOutputRegressor({name}()) of "
+            "sklearn.multioutput, which fits a model for each; bands are those of its estimators_."
+        )
+
+
 def check_weights(values: Any, n: int) -> np.ndarray:
     """The weights of n rows as an array, if they are that."""
     try:

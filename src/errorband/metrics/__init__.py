@@ -4,8 +4,9 @@ Every metric takes plain arrays of one shape, checks them, and returns a ``float
 the CRPS and PIT functions return one value per point. NLPD is the quantity that some papers call MNLP.
 
 The scorers (``neg_nlpd_scorer`` and its relatives, also by name in ``SCORERS`` and ``CLASS_SCORERS``) are called by
-scikit-learn as ``scorer(estimator, X, y)`` and ask the estimator for ``estimator.predictive(X)``, those of classifiers
-for ``estimator.predict_proba(X)``.
+scikit-learn as ``scorer(estimator, X, y)``. scikit-learn knows no names but its own, so pass the functions,
+``scoring=neg_nlpd_scorer``, or all of them, ``cross_validate(..., scoring=SCORERS)``. They ask the estimator for
+``estimator.predictive(X)``, those of classifiers for ``estimator.predict_proba(X)``.
 """
 
 from errorband.metrics.classification import (

@@ -85,20 +85,18 @@ def neg_crps_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     return -float(total)
 
 
-def _coverage_score(estimator: Any, X: Any, y: ArrayLike, *, level: float) -> float:
-    predictive = _predictive(estimator, X)
-    return coverage(y, predictive.quantile((1 - level) / 2), predictive.quantile((1 + level) / 2))
-
-
-def coverage_scorer(level: float) -> Scorer:
-    r"""A scorer that returns the observed coverage of the central bands of nominal coverage ``level``.
+def coverage_scorer(estimator: Any, X: Any, y: ArrayLike, *, level: float = 0.95) -> float:
+    r"""Observed coverage of the central bands of nominal coverage ``level``.
 
     .. math:: \frac1n \sum_i 1\{q_i(\tfrac{1 - \text{level}}{2}) \le y_i \le q_i(\tfrac{1 + \text{level}}{2})\}
 
-    Compare it with ``level``. It is for reporting, not for choosing a model: the widest bands always cover the most.
+    Compare it with ``level``; for another one pass ``functools.partial(coverage_scorer, level=0.8)``. It is for
+    reporting, not for choosing a model: the widest bands always cover the most.
 
     Parameters
     ----------
+    estimator, X, y
+        As scikit-learn passes them.
     level : float
         Nominal coverage, strictly between 0 and 1.
 
@@ -106,10 +104,11 @@ def coverage_scorer(level: float) -> Scorer:
     --------
     >>> from types import SimpleNamespace as Stub
     >>> predictive = Stub(quantile=lambda q: np.full(2, q))  # uniform on [0, 1]
-    >>> coverage_scorer(0.8)(Stub(predictive=lambda X: predictive), [[0], [1]], [0.5, 0.95])
+    >>> coverage_scorer(Stub(predictive=lambda X: predictive), [[0], [1]], [0.5, 0.95], level=0.8)
     0.5
     """
-    return partial(_coverage_score, level=as_level(level))
+    level, predictive = as_level(level), _predictive(estimator, X)
+    return coverage(y, predictive.quantile((1 - level) / 2), predictive.quantile((1 + level) / 2))
 
 
 def information_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
@@ -168,9 +167,9 @@ SCORERS: dict[str, Scorer] = {
     "neg_nlpd": neg_nlpd_scorer,
     "neg_rmse": neg_rmse_scorer,
     "neg_crps": neg_crps_scorer,
-    "coverage_50": coverage_scorer(0.50),
-    "coverage_90": coverage_scorer(0.90),
-    "coverage_95": coverage_scorer(0.95),
+    "coverage_50": partial(coverage_scorer, level=0.50),
+    "coverage_90": partial(coverage_scorer, level=0.90),
+    "coverage_95": partial(coverage_scorer, level=0.95),
 }
 CLASS_SCORERS: dict[str, Scorer] = {
     "information": information_scorer,

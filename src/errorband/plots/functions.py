@@ -7,7 +7,7 @@ import numpy as np
 
 from errorband import effects
 from errorband.effects import quiet
-from errorband.plots.style import BLUE, LEVELS, VERMILION, axes_or_new, draw_bands, pyplot
+from errorband.plots.style import BLUE, LEVELS, VERMILION, axes_or_new, check_numbers, draw_bands, pyplot
 
 
 def plot_band(
@@ -50,6 +50,7 @@ def plot_band(
     >>> [band.get_label() for band in ax.collections[:3]]
     ['95 % band', '80 % band', '50 % band']
     """
+    check_numbers("plot_band", model)
     if model.n_features_in_ != 1:
         raise ValueError(
             f"plot_band draws models of one input; this one has {model.n_features_in_}. Use plot_partial_dependence, "
@@ -111,6 +112,7 @@ def plot_partial_dependence(
     >>> plot_partial_dependence(model, X, "x1").get_xlabel()
     'x1'
     """
+    check_numbers("plot_partial_dependence", model)
     effect = effects.partial_dependence(model, X, feature, latent=latent)
     ax = axes_or_new(ax)
     if effect.discrete:
@@ -152,6 +154,9 @@ def plot_map(
     >>> left.get_title(), right.get_title()
     ('mean', 'standard deviation')
     """
+    check_numbers("plot_map", model)
+    if ax is not None and np.size(ax) != 2:
+        raise ValueError("plot_map draws two maps: give ax two axes, such as those of plt.subplots(1, 2).")
     rows = effects.inputs(model, X)
     if rows.shape[1] != 2:
         raise ValueError(

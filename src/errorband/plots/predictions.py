@@ -109,7 +109,7 @@ def plot_residuals(y: Any, predictive: Predictive, x: Any = None, *, ax: Any = N
 
 
 def plot_trace(model: Any, *, ax: Any = None) -> Any:
-    """Log evidence after each iteration of the search for hyperparameters.
+    """Log evidence after each iteration of the search for hyperparameters; a line for each model of one per class.
 
     Parameters
     ----------
@@ -124,12 +124,13 @@ def plot_trace(model: Any, *, ax: Any = None) -> Any:
     >>> plot_trace(GPRegressor().fit(x[:, None], y)).get_ylabel()
     'log evidence'
     """
-    result = model.fit_result_
-    if result is None:
+    if model.fit_result_ is None:
         raise ValueError("There was no search to plot: the model was fitted with optimizer=None.")
     ax = axes_or_new(ax)
-    # The search saw standardised targets: shift to the evidence of the targets as given.
-    values = np.asarray(result.trace) + (search_log_evidence(model) - result.value)
-    ax.plot(np.arange(1, len(values) + 1), values, "o-", ms=3, color=BLUE)
+    for member in model.members_:  # one for each class, or the model itself
+        result = member.fit_result_
+        # The search saw standardised targets: shift to the evidence of the targets as given.
+        values = np.asarray(result.trace) + (search_log_evidence(member) - result.value)
+        ax.plot(np.arange(1, len(values) + 1), values, "o-", ms=3, color=BLUE)
     ax.set(xlabel="iteration", ylabel="log evidence")
     return ax

@@ -26,6 +26,15 @@ def axes_or_new(ax: Any) -> Any:
     return ax
 
 
+def check_numbers(plot: str, model: Any) -> None:
+    """Refuse a classifier where a plot is of numbers."""
+    if hasattr(model, "classes_"):
+        raise TypeError(
+            f"{plot} draws regressors, and {type(model).__name__} predicts classes: draw its predict_proba(X), or the "
+            "curves of errorband.effects.class_dependence(model, X, feature)."
+        )
+
+
 def draw_bands(ax: Any, x: np.ndarray, predictive: Predictive, levels: Sequence[float]) -> None:
     """Nested bands, the widest first, so that the overlap is darkest in the middle."""
     for level in sorted(levels, reverse=True):

@@ -65,6 +65,14 @@ def test_mixture_of_very_unequal_widths():
     assert beyond.quantile(0.975)[0] > 1e299
 
 
+def test_quantiles_are_in_order_where_the_distribution_is_narrower_than_numbers_are_apart():
+    means = -2.34775621e19 - 4096.0 * np.arange(50)[:, None]
+    p = GaussianMixturePredictive([[0.876, 0.124]], means, [[0.763, 1.9]])
+    low, high, middle = p.quantile([0.025, 0.975, 0.5]).T
+    assert np.all(low <= middle)
+    assert np.all(middle <= high)
+
+
 def test_rescaled():
     p = mixture()
     q = p.rescaled(3.0, -2.0).rescaled(0.5, 1.0)

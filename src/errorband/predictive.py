@@ -173,7 +173,12 @@ class QuantilesFromCdf(Predictive):
         q = check_probabilities(q)
         solve = self._count_quantile if self.support == "count" else self._real_quantile
         columns = [solve(level) for level in np.atleast_1d(q)]
-        return columns[0] if q.ndim == 0 else np.stack(columns, axis=1)
+        if q.ndim == 0:
+            return columns[0]
+        found = np.stack(columns, axis=1)
+        # Where a distribution is narrower than numbers are apart, roots are in no order.
+        found[:, np.argsort(q)] = np.sort(found, axis=1)
+        return found
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Centre and size of the distribution: where the search for a quantile begins."""

@@ -157,7 +157,7 @@ def draw(setting: Setting, rng: np.random.Generator) -> str:
     if isinstance(model, GPClassifier):
         check_probabilities(model.predict_proba(new))
     else:
-        check_predictive(model.predictive(new))
+        check_predictive(model.predictive(new), model.likelihood_.location_scale)
     compared = check_reference(model, new, sites=rng.random() < 0.25)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -178,8 +178,8 @@ def check_probabilities(p: np.ndarray) -> None:
         raise Wrong(f"probabilities are {p}")
 
 
-def check_predictive(predictive: Any) -> None:
-    """Finite moments, quantiles in order, a cdf that rises from 0 to 1."""
+def check_predictive(predictive: Any, real: bool = False) -> None:
+    """Finite moments, quantiles in order, a cdf that rises from 0 to 1, of targets on the whole line to the levels."""
     for name in ("mean", "variance"):
         values = getattr(predictive, name)
         if np.any(np.isnan(values)):
@@ -192,6 +192,9 @@ def check_predictive(predictive: Any) -> None:
     below, above = predictive.cdf(low), predictive.cdf(high)
     if not (np.all(below >= 0) and np.all(below <= above + 1e-9) and np.all(above <= 1 + 1e-9)):
         raise Wrong(f"the cdf at the ends is {below}, {above}")
+    resolved = (predictive.std > 1e-9 * np.abs(predictive.mean)) & (np.abs(low) < 1e299) & (np.abs(high) < 1e299)
+    if real and not np.allclose([below[resolved], above[resolved]], [[0.025], [0.975]], rtol=0, atol=1e-5):
+        raise Wrong(f"the cdf at quantiles 0.025 and 0.975 is {below[resolved]}, {above[resolved]}")
 
 
 def check_reference(model: Any, new: np.ndarray, sites: bool) -> bool:

@@ -22,7 +22,7 @@ def draw(example: Any, rng: np.random.Generator) -> str:
     if isinstance(likelihood, ClassLikelihood):
         check_probabilities(predictive.probabilities)
     else:
-        check_predictive(predictive)
+        check_predictive(predictive, likelihood.location_scale)
     y = np.asarray(example.y, dtype=float)[rng.integers(0, len(example.y), POINTS)]
     density = predictive.log_density(y)
     check_numbers("log density", density)

@@ -74,6 +74,9 @@ def plot_band(
     if data:
         X_train, y_train = model.training_data()
         ax.plot(X_train[:, 0], y_train, "o", ms=3, color="black", alpha=0.6, label="training rows")
+    if hasattr(model, "relevance_vectors_"):
+        at = model.relevance_vectors_
+        ax.plot(at[:, 0], quiet(model.predict, at), "o", ms=9, mfc="none", color=VERMILION, label="relevance vectors")
     ax.set_xlabel(effects.input_names(model)[0])
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -42,6 +42,7 @@ from errorband.reporting.parts.data import (
 from errorband.reporting.parts.data_findings import input_findings, leak_findings, missing_findings, row_findings
 from errorband.reporting.parts.findings import Finding, Level, fit_findings, warnings_first
 from errorband.reporting.parts.inducing.content import inducing, inducing_of_each
+from errorband.reporting.parts.relevance_vectors import relevance_vectors
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.text import count, percent
 
@@ -120,6 +121,7 @@ def build_classification(
         hyperparameters=tuple(rows),
         map=_map(model, train_X, train, shown) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
+        relevance_vectors=relevance_vectors(model, classes),
         inducing_of_each=inducing_of_each(model),
     )
 

@@ -12,6 +12,7 @@ from errorband.reporting.classification.decisions import Curves, Decision
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.inducing.content import InducingContent
+from errorband.reporting.parts.relevance_vectors import RelevanceContent
 from errorband.reporting.parts.summary import Summary
 
 
@@ -89,4 +90,5 @@ class ClassificationContent:
     hyperparameters: tuple[Hyperparameter, ...]
     map: ClassMap | None
     inducing: InducingContent | None = None
+    relevance_vectors: tuple[RelevanceContent, ...] = ()
     inducing_of_each: tuple[InducingContent, ...] = ()

@@ -13,6 +13,7 @@ from errorband.reporting.parts import figures as parts_figures
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.inducing.sections import inducing_of_classes_section, inducing_section
+from errorband.reporting.parts.relevance_vectors import relevance_vectors_section
 from errorband.reporting.parts.sections import (
     candidates_section,
     difference,
@@ -52,6 +53,7 @@ def class_sections(c: ClassificationContent) -> list[Section]:
         findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _decisions(c), _relevance(c),
         _effects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
+        relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
         inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.feature_names), hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]

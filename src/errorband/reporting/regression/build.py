@@ -35,6 +35,7 @@ from errorband.reporting.parts.data_findings import (
 from errorband.reporting.parts.findings import fit_findings, warnings_first
 from errorband.reporting.parts.inducing.content import inducing
 from errorband.reporting.parts.outliers import outlier_findings
+from errorband.reporting.parts.relevance_vectors import relevance_vectors
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
 from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
@@ -138,6 +139,7 @@ def build_regression(
         curve=None if several else _curve(model, train_X, train_y, test_X, rng),
         map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
+        relevance_vectors=relevance_vectors(model),
         basis=basis(model, test_X),
     )
 

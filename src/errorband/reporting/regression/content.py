@@ -11,6 +11,7 @@ from errorband.reporting.parts.basis.content import BasisContent
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.inducing.content import InducingContent
+from errorband.reporting.parts.relevance_vectors import RelevanceContent
 from errorband.reporting.parts.summary import Summary
 from errorband.reporting.regression.calibration import Calibration
 from errorband.reporting.regression.diagnostics import Group
@@ -98,4 +99,5 @@ class RegressionContent:
     curve: Curve | None
     map: Map | None
     inducing: InducingContent | None = None
+    relevance_vectors: tuple[RelevanceContent, ...] = ()
     basis: BasisContent | None = None

@@ -9,6 +9,7 @@ from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.coverage import CoverageAt
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.inducing.sections import inducing_section
+from errorband.reporting.parts.relevance_vectors import relevance_vectors_section
 from errorband.reporting.parts.sections import (
     candidates_section,
     difference,
@@ -47,6 +48,7 @@ def regression_sections(c: RegressionContent) -> list[Section]:
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
         _effects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
+        relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
         basis_section(c.basis),
         hyperparameters_section(c),
     )  # fmt: skip

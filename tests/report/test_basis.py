@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from errorband import GPRegressor, Mixture
+from errorband import GPClassifier, GPRegressor, Mixture
 from errorband.features import Network, SparseSpectrum
+from errorband.reporting import report
 from errorband.reporting.parts.basis.content import basis, basis_findings
 from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.coverage import TOO_NARROW, CoverageAt
@@ -30,6 +31,14 @@ def test_a_spectrum_and_directions():
     assert two.retained[-1] == pytest.approx(1.0)
     assert basis(GPRegressor(optimizer=None).fit(X, Y), X) is None
     assert basis_section(None) is None
+
+
+def test_classes():
+    labels = np.where(Y > 0, "up", "down")
+    model = GPClassifier(approximation=SparseSpectrum(5), random_state=0, **BRIEF).fit(X[:, :1], labels)
+    page = report(model, X[:, :1], labels).html
+    assert "10 basis functions, drawn once and held" in page
+    assert "Amplitude at each frequency" in page
 
 
 def test_members_that_disagree():

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from errorband.networks.export import layer_of, posterior_weights
 from errorband.parameters.checks import generator
@@ -95,7 +96,8 @@ def fourier_transform(model: Any, random_state: Any = 0) -> FourierTransform:
         raise ValueError(
             "A Fourier transform is that of a sparse spectrum: fit with approximation=SparseSpectrum(...)."
         )
-    omega, (scale, shift) = layer.W[:h] / scaling.x_scale, model._units(True)
+    scale, shift = (1.0, 0.0) if is_classifier(model) else model._units(True)  # latent values of classes have no units
+    omega = layer.W[:h] / scaling.x_scale
     first = omega[np.arange(h), np.argmax(omega != 0, axis=1)]
     omega = omega * np.where(first < 0, -1.0, 1.0)[:, None]
     # A term a cos(z − s) + b sin(z − s), s = ω·shift, in waves that count from zero; b changes its sign with ω.

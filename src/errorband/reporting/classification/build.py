@@ -24,6 +24,7 @@ from errorband.reporting.classification.content import (
     ClassSurprise,
 )
 from errorband.reporting.classification.decisions import curves, decisions
+from errorband.reporting.parts.basis.content import basis
 from errorband.reporting.parts.coverage import FEW_ROWS, coverage_range
 from errorband.reporting.parts.data import (
     MAP_POINTS,
@@ -122,6 +123,7 @@ def build_classification(
         map=_map(model, train_X, train, shown) if len(columns) == 2 and all(c.plain for c in columns) else None,
         inducing=inducing(model, automatic),
         relevance_vectors=relevance_vectors(model, classes),
+        basis=basis(model, test_X),
         inducing_of_each=inducing_of_each(model),
     )
 

@@ -9,6 +9,7 @@ from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.inputs import Input
 from errorband.reporting.classification.assessment import Reliability
 from errorband.reporting.classification.decisions import Curves, Decision
+from errorband.reporting.parts.basis.content import BasisContent
 from errorband.reporting.parts.comparison import Comparison, Scores
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.parts.inducing.content import InducingContent
@@ -91,4 +92,5 @@ class ClassificationContent:
     map: ClassMap | None
     inducing: InducingContent | None = None
     relevance_vectors: tuple[RelevanceContent, ...] = ()
+    basis: BasisContent | None = None
     inducing_of_each: tuple[InducingContent, ...] = ()

@@ -10,6 +10,7 @@ from errorband.reporting.classification.scores import CLASS_METRICS, SHARES
 from errorband.reporting.page.document import Plot, Section, table
 from errorband.reporting.page.markup import Html, el, join
 from errorband.reporting.parts import figures as parts_figures
+from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.data import LEAST_RELEVANCE
 from errorband.reporting.parts.inducing.sections import inducing_of_classes_section, inducing_section
@@ -54,6 +55,7 @@ def class_sections(c: ClassificationContent) -> list[Section]:
         _effects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
         relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
+        basis_section(c.basis),
         inducing_of_classes_section(c.inducing_of_each, c.classes, c.summary.feature_names), hyperparameters_section(c),
     )  # fmt: skip
     return [section for section in parts if section is not None]

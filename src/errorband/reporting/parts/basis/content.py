@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from errorband.networks.export import layer_of
 from errorband.networks.fourier import fourier_transform
@@ -39,7 +40,7 @@ class BasisContent:
     noises : tuple of float
         Standard deviation of the noise that each member found, in the units of the targets, if the noise is Gaussian.
     disagreement : float or None
-        Share of the predictive variance at held-out rows that is disagreement between members.
+        Share of the predictive variance at held-out rows that is disagreement between members; not for classes.
     """
 
     kind: str
@@ -60,7 +61,7 @@ def has_basis(model: Any) -> bool:
 
 
 def basis(model: Any, X_test: np.ndarray) -> BasisContent | None:
-    """Return the content for a fitted regressor; None if it has no basis functions."""
+    """Return the content for a fitted model; None if it has no basis functions, or a model for each class."""
     if not has_basis(model):
         return None
     features, layer = model._model.latent.features, layer_of(model)
@@ -85,7 +86,7 @@ def basis(model: Any, X_test: np.ndarray) -> BasisContent | None:
         retained=retained,
         members=len(members),
         noises=tuple(float(np.sqrt(v)) * model.scaling_.y_scale for v in noise if v is not None),
-        disagreement=None if single else _disagreement(members, X_test),
+        disagreement=None if single or is_classifier(model) else _disagreement(members, X_test),
     )
 
 

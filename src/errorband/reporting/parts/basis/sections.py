@@ -20,11 +20,11 @@ def basis_section(content: BasisContent | None) -> Section | None:
     lead = f"{c.kind}: the function is a sum of {count(c.number, 'basis function')}, {what}."
     if c.bounded:
         lead += " The noise was not allowed to fall below that found with held basis functions."
-    if c.members > 1 and c.disagreement is not None:
-        lead += (
-            f" The model is a mixture of {c.members} such, trained from different seeds: {percent(c.disagreement)} of "
-            "the variance at held-out rows is disagreement between them."
-        )
+    if c.members > 1:
+        lead += f" The model is a mixture of {c.members} such, trained from different seeds"
+        if c.disagreement is not None:
+            lead += f": {percent(c.disagreement)} of the variance at held-out rows is disagreement between them"
+        lead += "."
         if c.noises:
             lead += f" Noise that each found (standard deviation): {listing([number(s) for s in c.noises])}."
     blocks: list[Html | Plot | Sequence[Plot]] = []

@@ -7,10 +7,12 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from errorband import metrics
 from errorband.likelihoods import Gaussian
-from errorband.reporting import report
+from errorband.reporting import assess, report
 from errorband.reporting.parts.comparison import Scores, paired
 from errorband.reporting.parts.coverage import coverage_range, judged
 from errorband.reporting.parts.data import MAX_POINTS
@@ -43,6 +45,13 @@ def test_scores_are_those_of_the_metrics_module(content, frame):
     assert found["coverage"] == metrics.coverage(y, lower, upper)
     assert found["width"] == metrics.width(lower, upper)
     assert found["msll"] == pytest.approx(found["nlpd"] + norm.logpdf(y, centre, np.sqrt(variance)).mean())
+
+
+def test_a_pipeline_is_judged_by_the_model_at_its_end(frame):
+    whole = Pipeline([("same", FunctionTransformer().fit(frame.X_train)), ("model", frame.model)])
+    inner, outer = (assess(m, frame.X_test, frame.y_test, baselines=False).scores[0] for m in (frame.model, whole))
+    assert outer.name == "GPRegressor"
+    assert outer.values == inner.values
 
 
 def test_crps_of_any_distribution_by_quadrature(frame):

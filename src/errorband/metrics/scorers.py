@@ -17,16 +17,25 @@ from errorband.metrics.regression import coverage, nlpd, rmse
 Scorer = Callable[[Any, Any, ArrayLike], float]
 
 
+def inside(estimator: Any, *rows: Any) -> tuple[Any, ...]:
+    """The final estimator of searches and pipelines, which do not forward its methods, and rows as it sees them."""
+    if hasattr(estimator, "best_estimator_"):
+        return inside(estimator.best_estimator_, *rows)
+    if not hasattr(estimator, "steps"):
+        return estimator, *rows
+    seen = (X if X is None or len(estimator) == 1 else estimator[:-1].transform(X) for X in rows)
+    return inside(estimator[-1], *seen)
+
+
 def _predictive(estimator: Any, X: Any) -> PredictiveLike:
-    """Predictive distribution at X of the estimator inside searches and pipelines, which do not forward the method."""
+    """Predictive distribution at X of the estimator inside searches and pipelines."""
     if hasattr(estimator, "predictive"):
         return estimator.predictive(X)
-    if hasattr(estimator, "best_estimator_"):
-        return _predictive(estimator.best_estimator_, X)
-    if hasattr(estimator, "steps"):
-        return _predictive(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+    last, X = inside(estimator, X)
+    if hasattr(last, "predictive"):
+        return last.predictive(X)
     raise TypeError(
-        f"estimator must have a predictive(X) method; got {type(estimator).__name__}. Use an errorband estimator, or "
+        f"estimator must have a predictive(X) method; got {type(last).__name__}. Use an errorband estimator, or "
         "one of scikit-learn's own scorers."
     )
 
@@ -126,7 +135,7 @@ def information_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     >>> round(information_scorer(model, [[0], [1]], ["a", "b"]), 3)
     0.763
     """
-    last = _last(estimator)
+    (last,) = inside(estimator)
     if not hasattr(last, "class_prior_"):
         raise TypeError(
             f"estimator must remember its class frequencies as class_prior_; got {type(last).__name__}. Use "
@@ -154,13 +163,6 @@ def neg_calibration_error_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     -0.25
     """
     return -expected_calibration_error(y, estimator.predict_proba(X), estimator.classes_)
-
-
-def _last(estimator: Any) -> Any:
-    """The final estimator inside searches and pipelines."""
-    if hasattr(estimator, "best_estimator_"):
-        return _last(estimator.best_estimator_)
-    return _last(estimator[-1]) if hasattr(estimator, "steps") else estimator
 
 
 SCORERS: dict[str, Scorer] = {

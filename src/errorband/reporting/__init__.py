@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from errorband.metrics.scorers import inside
+
 if TYPE_CHECKING:
     from errorband.inputs import Input
     from errorband.missing import Donors
@@ -89,7 +91,8 @@ def report(
     Parameters
     ----------
     model : GPRegressor or GPClassifier
-        A fitted model.
+        A fitted model, or a pipeline or search that ends in one. The report then speaks of inputs as the model sees
+        them, behind the steps of the pipeline.
     X_test, y_test : arrays, DataFrame and Series, or the like
         Rows that were not used to fit.
     X_train, y_train : optional
@@ -134,6 +137,7 @@ def report(
     >>> made.content.scores[0].values["r2"] > 0.9
     True
     """
+    model, X_test, X_train = inside(model, X_test, X_train)
     _check_model(model)
     target = target or str(getattr(y_test, "name", None) or "target")
     options: dict[str, Any] = {
@@ -195,6 +199,7 @@ def assess(
     >>> found.scores[0].values["rmse"] < found.scores[1].values["rmse"]
     True
     """
+    model, X_test, X_train = inside(model, X_test, X_train)
     _check_model(model)
     options: dict[str, Any] = {
         "X_train": X_train,
@@ -216,8 +221,5 @@ def _check_model(model: Any) -> None:
     if not (
         (is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "decide"))
     ):
-        raise TypeError(
-            f"A report takes a fitted errorband regressor or classifier; got {type(model).__name__}. Of a pipeline or "
-            "a search, pass the estimator itself and the inputs as it sees them."
-        )
+        raise TypeError(f"A report takes a fitted errorband regressor or classifier; got {type(model).__name__}.")
     check_is_fitted(model)

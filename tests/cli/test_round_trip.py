@@ -159,7 +159,7 @@ def test_quiet_prints_nothing(run, fitted, tmp_path):
 def test_a_search_that_stops_early_is_a_warning(run, fitted, tmp_path, monkeypatch):
     monkeypatch.setattr("errorband.cli.fitting.LBFGS", lambda max_seconds: LBFGS(max_iter=1))
     result = run("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex",
-                 "-o", tmp_path / "m.eb")  # fmt: skip
+                 "-o", tmp_path / "m.eb", "--kernel", "se(lengthscale=1e4, variance=1)")  # fmt: skip
     assert result.exit_code == 0
     assert "Warning: The search for hyperparameters did not converge" in result.stderr
 
@@ -300,3 +300,16 @@ def test_ids_that_a_spreadsheet_would_run_are_copied_with_a_remark(run, fitted, 
     assert pd.read_csv(tmp_path / "out.csv", dtype=str)["patient"].tolist() == ["=HYPERLINK(0)", "-5", "0003"]
     frame.assign(patient=["-5", "+7", "1"]).to_csv(tmp_path / "new.csv", index=False)
     assert "formula" not in run(*args).stderr
+
+
+def test_copies_of_rows_do_not_pass_for_targets_without_noise(run, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    table["y"] = table["a"] + 0.3 * rng.normal(size=60)
+    table = pd.concat([table, table.iloc[:12]])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    args = ("--target", "y", "--kernel", "linear", "--likelihood", "gaussian", "-o", tmp_path / "m.eb")
+    assert run("fit", tmp_path / "t.csv", *args).exit_code == 0
+    model = errorband.load(tmp_path / "m.eb")
+    assert model.n_training_rows_ == 72
+    assert 0.05 < model.likelihood_.noise_variance < 0.15

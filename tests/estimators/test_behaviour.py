@@ -278,7 +278,7 @@ def test_wrong_types_are_named(data):
 # ------------------------------------------------------------------------------------------------------- the search
 def test_not_converged_is_said(data):
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
-        model = GPRegressor(optimizer=LBFGS(max_iter=1)).fit(*data)
+        model = GPRegressor(SquaredExponential(50.0, 1.0), optimizer=LBFGS(max_iter=1)).fit(*data)
     assert not model.fit_result_.converged
     assert "max_iter" in model.fit_result_.message
 

@@ -1,5 +1,7 @@
 """What a report says, on data for which the truth is known."""
 
+import dataclasses
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.effects import partial_dependence
 from errorband.inputs import Input
-from errorband.kernels import SquaredExponential
+from errorband.kernels import Linear, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, Poisson, StudentT
 from errorband.reporting import report
 from errorband.reporting.classification.assessment import class_verdict
@@ -22,6 +24,8 @@ from errorband.reporting.parts.sections import scores_section
 from errorband.reporting.regression.assessment import assess_regression
 from errorband.reporting.regression.calibration import calibrate, inside, normal_scores, pit_bounds
 from errorband.reporting.regression.diagnostics import conditional_coverage, error_findings
+from errorband.training import FitResult
+from errorband.training.lbfgs import warn_if_not_converged
 
 
 def _found(content):
@@ -48,6 +52,18 @@ def test_columns_of_words_are_one_input():
     assert "change with tree:" in finding.text
 
 
+def test_an_effect_within_its_uncertainty_is_none_and_no_straight_line():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = 2 * X[:, 0] + rng.normal(size=60)
+    model = GPRegressor(Linear([1.0, 0.1, 0.1]), likelihood=Gaussian(1.0), optimizer=None).fit(X[:45], y[:45])
+    content = report(model, X[45:], y[45:], baselines=False).content
+    assert (content.relevance[1:] > 0.03 * content.relevance[0]).all()
+    found = _found(content)
+    assert found["Inputs without effect"].startswith("What x1 and x2 do to predictions is within two standard")
+    assert found["Straight lines"].startswith("x0 acts as a straight line")
+
+
 # --------------------------------------------------------------------------------------------------------------- rows
 def test_rows_are_called_as_in_the_table(flags, sinc):
     for case in (sinc, flags):
@@ -68,12 +84,29 @@ def test_rows_that_a_model_keeps_have_their_own_names():
 
 # ------------------------------------------------------------------------------------------------------------- search
 def test_a_model_conditioned_on_other_rows_still_says_how_the_search_went(sinc):
+    far = SquaredExponential(50.0, 1.0)
     with pytest.warns(match="did not converge"):
-        searched = GPRegressor(optimizer=LBFGS(max_iter=1)).fit(sinc.X_train[:40], sinc.y_train[:40])
+        searched = GPRegressor(far, optimizer=LBFGS(max_iter=1)).fit(sinc.X_train[:40], sinc.y_train[:40])
     model = searched.condition_on(sinc.X_train, sinc.y_train)
     found = _found(report(model, sinc.X_test, sinc.y_test, baselines=False).content)
     assert "Hyperparameters were not learned" not in found
     assert "The search for hyperparameters did not converge" in found
+
+
+def test_a_search_that_only_creeps_is_no_warning():
+    result = FitResult(
+        value=-5.0, theta=np.zeros(1), gradient_norm=0.01, iterations=12, evaluations=20, stop="out of time",
+        limit=60.0, seconds=60.0, trace=tuple(-5 - 0.5 ** np.arange(20)), starts=(-5.0,)
+    )  # fmt: skip
+    assert (result.converged, result.settled) == (False, True)
+    still = dataclasses.replace(result, trace=tuple(-5 - 0.1 * np.arange(20)[::-1]))
+    short = dataclasses.replace(result, trace=result.trace[-5:])
+    assert [r.settled for r in (still, short, result.cut_short())] == [False] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_not_converged(result)
+    with pytest.warns(match="did not converge"):
+        warn_if_not_converged(still)
 
 
 # ------------------------------------------------------------------------------------------------------------ verdicts

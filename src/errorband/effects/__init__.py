@@ -16,7 +16,7 @@ from errorband.effects.known import (
     quiet,
     search_log_evidence,
 )
-from errorband.effects.total import relevance
+from errorband.effects.total import relevance, significance
 from errorband.estimators.hyperparameters import input_names
 
 __all__ = [
@@ -34,4 +34,5 @@ __all__ = [
     "quiet",
     "relevance",
     "search_log_evidence",
+    "significance",
 ]

@@ -74,6 +74,53 @@ def relevance(
     return np.sqrt(0.5 * total)
 
 
+def significance(
+    model: Any, X: Any = None, *, n_rows: int = 50, random_state: Any = 0, columns: Sequence[Input] | None = None
+) -> np.ndarray:
+    r"""How far the effect of each input stands out from what the model is unsure of, in standard deviations.
+
+    With :math:`\Delta f = f(x'_j, x_{-j}) - f(x)` as in :func:`relevance`, for the latent function,
+
+    .. math:: z_j = \sqrt{\mathrm E [(\mathrm E \, \Delta f)^2] \, / \, \mathrm E [\mathrm{var} \, \Delta f]},
+
+    with posterior moments inside and averages over rows outside. Noise alone gives an input without effect a value of
+    about one.
+
+    Parameters
+    ----------
+    model, X, n_rows, random_state, columns
+        As in :func:`relevance`.
+
+    Returns
+    -------
+    array, one number for each input; infinite where the model has no latent function to ask
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from errorband import GPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2))
+    >>> large, small = significance(GPRegressor("linear").fit(X, 3 * X[:, 0] + 0.1 * rng.normal(size=50)))
+    >>> bool(large > 50), bool(small < 2)
+    (True, True)
+    """
+    rng = generator(random_state)
+    rows = sample_rows(inputs(model, X), n_rows, rng)
+    columns, n = plain_inputs(model) if columns is None else columns, len(rows)
+    found = np.full(len(columns), np.inf)
+    if hasattr(model, "predict_proba") or main_latent(model) is None or n < 2:
+        return found
+    order = rng.permutation(n)
+    for i, column in enumerate(columns):
+        changed, own = rows.copy(), np.array(column.columns)
+        changed[np.ix_(order, own)] = rows[np.ix_(np.roll(order, 1), own)]
+        mean, cov = quiet(model.predict, np.vstack([rows, changed]), return_cov=True, latent=main_latent(model))
+        variance = np.diag(cov)[:n] + np.diag(cov)[n:] - 2 * np.diag(cov[:n, n:])
+        found[i] = np.sqrt(np.mean((mean[n:] - mean[:n]) ** 2) / max(float(np.mean(variance)), 1e-300))
+    return found
+
+
 def _response(model: Any, rows: np.ndarray) -> np.ndarray:
     """What is predicted: (n, 1) for a mean, (n, C) for class probabilities."""
     if hasattr(model, "predict_proba"):

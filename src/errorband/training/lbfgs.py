@@ -233,8 +233,8 @@ class _Run:
 
 
 def warn_if_not_converged(result: FitResult) -> None:
-    """Say so when a search stopped early."""
-    if not result.converged:
+    """Say so when a search stopped early, and more of it would matter."""
+    if not result.settled:
         warnings.warn(
             f"The search for hyperparameters did not converge: {result.message} Largest gradient entry "
             f"{result.gradient_norm:.2g}. See fit_result_.",

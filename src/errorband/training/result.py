@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+LATE, WORTH = 10, 0.1  # so many iterations that gained less, in nats, say that more would not matter
+
 
 class Stop(enum.StrEnum):
     """Why a search stopped."""
@@ -80,6 +82,16 @@ class FitResult:
         return self.stop in (Stop.CONVERGED, Stop.NOTHING_FREE)
 
     @property
+    def settled(self) -> bool:
+        """Whether it converged, or would gain nothing that matters: the last iterations gained next to nothing.
+
+        At the least noise, or where length-scales go to infinity, the evidence creeps on for ever; a tenth of a nat
+        changes no prediction.
+        """
+        gained = self.trace[-1] - self.trace[-1 - LATE] if len(self.trace) > LATE else np.inf
+        return self.converged or (not self.interrupted and gained < WORTH)
+
+    @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it."""
         return self.stop in (Stop.INTERRUPTED, Stop.INTERRUPTED_ON_SAMPLE)
@@ -112,10 +124,8 @@ class FitResult:
         if self.moved:
             text += f" {self.moved} inducing inputs that had no part in the model were moved to where they have."
         if self.tied:
-            text += (
-                " Length-scales were kept equal, in standard deviations of the inputs: the evidence did not pay for "
-            )
-            text += "one each."
+            text += " Length-scales were kept equal, in standard deviations of the inputs: "
+            text += "the evidence did not pay for one each."
         return f"{text} {self.challenged}".strip()
 
 

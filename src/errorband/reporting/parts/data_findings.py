@@ -12,33 +12,49 @@ from errorband.reporting.parts.findings import Finding
 from errorband.reporting.text import count, listing, percent
 
 MAX_NEIGHBOUR_ROWS = 20_000
+SIGNIFICANT = 2.0  # standard deviations from no effect
 STRAIGHT = 0.02  # of the variance of an effect, which a straight line leaves
 LEAK_ROWS, LEAK = 30, 0.995  # an input that alone explains so much of the target, with so many values, is suspicious
 
 
-def input_findings(columns: Sequence[Input], relevance: np.ndarray) -> list[Finding]:
-    """Return which inputs have no effect on predictions.
+def input_findings(
+    columns: Sequence[Input], relevance: np.ndarray, significance: np.ndarray | None = None
+) -> list[Finding]:
+    """Return which inputs have no effect on predictions, or none that stands out from what the model is unsure of.
 
     A long length-scale alone does not say so: it means a straight line, steep or level, for the prior variance grows
     with it. So an input is without effect where predictions do not follow it, whatever the length-scale.
     """
     least = LEAST_RELEVANCE * max(relevance.max(), 1e-300)
-    idle = [c.name for c, r in zip(columns, relevance, strict=True) if r < least]
-    if not idle or len(idle) == len(columns):
+    slight = relevance < least
+    doubtful = np.zeros(len(slight), bool) if significance is None else (significance < SIGNIFICANT) & ~slight
+    names = np.array([c.name for c in columns], dtype=object)
+    if not (slight | doubtful).any() or (slight | doubtful).all():
         return []
-    it = "it" if len(idle) == 1 else "them"
-    text = (
-        f"Predictions hardly change with {listing(idle)}: by less than {percent(LEAST_RELEVANCE)} of what the most "
-        f"relevant input does. Leaving {it} out should do no harm."
-    )
-    return [Finding("note", "Inputs without effect", text, tuple(idle))]
+    parts = []
+    if slight.any():
+        parts.append(
+            f"Predictions hardly change with {listing(names[slight].tolist())}: by less than "
+            f"{percent(LEAST_RELEVANCE)} of what the most relevant input does."
+        )
+    if doubtful.any():
+        parts.append(
+            f"What {listing(names[doubtful].tolist())} {'does' if doubtful.sum() == 1 else 'do'} to predictions is "
+            "within two standard deviations of nothing."
+        )
+    it = "it" if (slight | doubtful).sum() == 1 else "them"
+    parts.append(f"Leaving {it} out should do no harm.")
+    return [Finding("note", "Inputs without effect", " ".join(parts), tuple(names[slight | doubtful]))]
 
 
-def straight_findings(effects: Sequence[PartialDependence]) -> list[Finding]:
-    """Return which inputs act as straight lines: a line through the average prediction leaves next to nothing."""
+def straight_findings(effects: Sequence[PartialDependence], idle: Sequence[str] = ()) -> list[Finding]:
+    """Return which inputs act as straight lines: a line through the average prediction leaves next to nothing.
+
+    Those that are ``idle``, whose effect is none, are left out.
+    """
     straight = []
     for e in effects:
-        if not e.discrete and np.ptp(e.curve.mean) > 0:
+        if e.input.name not in idle and not e.discrete and np.ptp(e.curve.mean) > 0:
             line = np.polynomial.Polynomial.fit(e.grid, e.curve.mean, 1)
             left = np.var(e.curve.mean - line(e.grid)) / np.var(e.curve.mean)
             if left < STRAIGHT:

@@ -35,11 +35,11 @@ def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> l
     """Return findings about the search, inference, jitter, noise and bounds."""
     found: list[Finding] = []
     searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
-    result = next((r for r in searches if r is not None and not r.converged), searches[0])
+    result = next((r for r in searches if r is not None and not r.settled), searches[0])
     if result is None:
         given = "as given (optimizer=None)" if model.optimizer is None else "where the search would have started"
         found.append(Finding("note", "Hyperparameters were not learned", f"They were kept {given}."))
-    elif not result.converged:
+    elif not result.settled:
         text = f"{result.message} Largest entry of the gradient: {number(result.gradient_norm, 2)}."
         found.append(Finding("warning", "The search for hyperparameters did not converge", text))
     if not model.inference_status_.converged:

@@ -88,11 +88,13 @@ def build_regression(
     curves = _effects(model, train_X, [columns[j] for j in useful[:MAX_EFFECTS]]) if several else ()
     held = inside(pit_bounds(a.y, a.predictive), 0.95)
     groups = conditional_coverage(held, a.predictive.mean, test_X, ranked[:MAX_GROUPED_INPUTS], target)
+    of_inputs = input_findings(columns, importance, effects.significance(model, train_X, columns=columns))
+    idle = [name for finding in of_inputs for name in finding.about]
     findings = [
         *fit_findings(model, rows, train_y),
-        *input_findings(columns, importance),
+        *of_inputs,
         *straight_findings(
-            [e for j, e in zip(useful, curves, strict=False) if importance[j] >= TELLING * importance.max()]
+            [e for j, e in zip(useful, curves, strict=False) if importance[j] >= TELLING * importance.max()], idle
         ),
         *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names, incomplete),
         *leak_findings(train_X, train_y, columns, classes=False),

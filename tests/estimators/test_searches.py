@@ -48,6 +48,17 @@ def test_starts_are_moved_only_if_they_were_left_out():
         assert len(other_starts(model, spec.left_out(model))) == number
 
 
+def test_values_that_were_given_do_not_keep_a_search_in_a_trap():
+    """Long length-scales and much noise lead to "all is noise", which is doubted."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=40)
+    given = GPRegressor(SquaredExponential([50.0, 50.0], 1e-3), likelihood=Gaussian(5.0), random_state=0).fit(X, y)
+    free = GPRegressor("se", random_state=0).fit(X, y)
+    assert "noise explains all" in given.fit_result_.challenged
+    assert given.log_evidence_ > free.log_evidence_ - 0.01
+
+
 def test_length_scales_are_equal_unless_the_evidence_pays():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))

@@ -12,7 +12,7 @@ from errorband.approximations import FITC
 from errorband.model import Model, at_values
 from errorband.training.lbfgs import LBFGS, REACH, draw_restarts
 from errorband.training.reference import linear_log_evidence
-from errorband.training.starts import other_starts, plain_prior
+from errorband.training.starts import other_starts, plain_prior, started_from_data
 from errorband.training.strategy import Found, Problem, Settings, Strategy
 
 # Noise that explains more than this share of the variance of the targets, or length-scales that went nearly as far as
@@ -28,9 +28,9 @@ class Challenge(Strategy):
 
     Doubted is a result in which noise explains all of the targets, length-scales went to their bounds (all to the
     upper, or one to the lower), or the evidence is below that of a linear model. The other starts are long and short
-    length-scales with little noise, some at random, and, for a variational bound, what FITC finds: it is not held back
-    by the inducing inputs that a bound lacks. The best is kept, and ``fit_result_.challenged`` says what was doubted
-    and what came of it. For Gaussian noise.
+    length-scales with little noise (of what the data suggest, if values were given), some at random, and, for a
+    variational bound, what FITC finds: it is not held back by the inducing inputs that a bound lacks. The best is kept,
+    and ``fit_result_.challenged`` says what was doubted and what came of it. For Gaussian noise.
     """
 
     def run(self, problem, settings):
@@ -79,7 +79,14 @@ def challenged(found: Found, doubts: list[str], problem: Problem, settings: Sett
     theta0 = parameters.pack(origin)
     rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
     try:
-        starts = [theta0, *other_starts(origin, problem.left_out), *bound_starts(problem, found, settings)]
+        others = other_starts(origin, problem.left_out)
+        if not others:  # values were given, and have led to a trap
+            fresh = started_from_data(origin, objective.data)
+            others = [
+                parameters.pack(fresh),
+                *other_starts(fresh, frozenset(e.path for e in parameters.entries(fresh))),
+            ]
+        starts = [theta0, *others, *bound_starts(problem, found, settings)]
         starts += list(draw_restarts(theta0, SCATTERED, rng, parameters.units(objective.model)))
         again, warm = settings.trainer.within(settings.seconds - (time.perf_counter() - began)).train(
             objective, starts[0], restarts=starts[1:], label=f"{problem.label(settings)}, doubted"

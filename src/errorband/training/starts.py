@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from errorband import parameters
+from errorband.data import TrainingData
 from errorband.model import Model
 
 # Factors on length-scales and on the variance of the noise, as chosen from the data. Length-scales of many inputs must
@@ -32,6 +33,26 @@ def other_starts(model: Model, left_out: frozenset[tuple[str, ...]]) -> list[np.
         if moved and valid and (length == "as is" or scales) and (noise == "as is" or noises):
             vectors.append(parameters.pack(parameters.replace_values(model, moved)))
     return vectors
+
+
+def started_from_data(model: Model, data: TrainingData) -> Model:
+    """The model with length-scales and variances that are free at what would be chosen from the data.
+
+    For one latent function. Values whose default has another shape, one number for all inputs say, get its mean.
+    """
+    X, y = np.asarray(data.X), data.y
+    names = ("lengthscale", "variance", "noise_variance")
+    moving = [e for e in parameters.entries(model) if e.path[-1] in names and not e.fixed]
+    blank: Any = parameters.replace_values(model, {e.path: None for e in moving})
+    kernel = blank.latent.kernel.initialised(X, float(np.var(y)) or 1.0)
+    filled = {("latents", "0", "kernel", *e.path): e.value for e in parameters.entries(kernel)}
+    filled |= {("likelihood", *e.path): e.value for e in parameters.entries(blank.likelihood.initialised(y))}
+    values = {}
+    for e in moving:
+        new = np.asarray(filled[e.path], dtype=np.float64)
+        new = new if new.shape == np.shape(e.value) else np.full(np.shape(e.value), np.exp(np.mean(np.log(new))))
+        values[e.path] = np.where(e.free, new, e.value)
+    return parameters.replace_values(model, values)
 
 
 def plain_prior(model: Model) -> bool:

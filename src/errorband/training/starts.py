@@ -45,7 +45,9 @@ def started_from_data(model: Model, data: TrainingData) -> Model:
     moving = [e for e in parameters.entries(model) if e.path[-1] in names and not e.fixed]
     blank: Any = parameters.replace_values(model, {e.path: None for e in moving})
     kernel = blank.latent.kernel.initialised(X, float(np.var(y)) or 1.0)
-    filled = {("latents", "0", "kernel", *e.path): e.value for e in parameters.entries(kernel)}
+    filled: dict[tuple[str, ...], Any] = {
+        ("latents", "0", "kernel", *e.path): e.value for e in parameters.entries(kernel)
+    }
     filled |= {("likelihood", *e.path): e.value for e in parameters.entries(blank.likelihood.initialised(y))}
     values = {}
     for e in moving:

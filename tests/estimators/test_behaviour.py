@@ -4,6 +4,7 @@ import copy
 import pickle
 import warnings
 
+import jax
 import joblib
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from errorband import LBFGS, GPClassifier, GPRegressor, Parameter, means
 from errorband.approximations import FITC
 from errorband.kernels import Constant, Linear, Matern, SquaredExponential
 from errorband.likelihoods import Bernoulli, Gaussian, HeteroscedasticGaussian, Poisson, Softmax, StudentT
+from errorband.rows import padded_size
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +48,21 @@ def test_pipeline_grid_search_and_clone(data):
     assert repr(clone(original)) == repr(original)
 
 
-def test_folds_of_unequal_size_compile_once(data):
-    from errorband.conjugate import dense
+PROGRAMS = "_covariance", "_pull_back"
 
+
+def test_folds_of_unequal_size_compile_once(caplog):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(203, 3)), rng.normal(size=203)
     sizes = {len(train) for train, _ in KFold(5).split(X)}
     assert len(sizes) > 1
-    dense._covariance.clear_cache()
-    dense._pull_back.clear_cache()
-    cross_val_score(GPRegressor(optimizer=LBFGS(max_iter=2)), X, y, cv=5, error_score="raise")
-    assert dense._covariance._cache_size() <= 2  # during the search, and after it
-    assert dense._pull_back._cache_size() == 1
+    with jax.log_compiles():
+        cross_val_score(GPRegressor(optimizer=LBFGS(max_iter=2)), X, y, cv=5, error_score="raise")
+    told = [record.getMessage() for record in caplog.records]
+    whole = f"{max(map(padded_size, sizes))},{max(map(padded_size, sizes))}"  # programs that have the covariance
+    compiled = {name: sum(f"Compiling jit({name})" in t and whole in t for t in told) for name in PROGRAMS}
+    assert 1 <= compiled["_covariance"] <= 2  # during the search, and after it
+    assert compiled["_pull_back"] == 1
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

@@ -49,7 +49,12 @@ def predicted(model):
         pytest.param({"likelihood": StudentT(4.0, 0.3), "inference": KL()}, y, id="Student-t, KL"),
         pytest.param({"inference": TIGHT}, y > 0, id="two classes, EP"),
         pytest.param({"inference": TIGHT, "approximation": AT_ROWS}, y > 0, id="two classes, FITC, EP"),
-        pytest.param({"inference": EP("double_loop", tolerance=1e-8)}, y > 0, id="two classes, double loop"),
+        pytest.param(
+            {"inference": EP("double_loop", tolerance=1e-8)},
+            y > 0,
+            marks=pytest.mark.slow,
+            id="two classes, double loop",
+        ),
         pytest.param(
             {"likelihood": StudentT(4.0, 0.3), "inference": TIGHT}, y, marks=pytest.mark.slow, id="Student-t, EP"
         ),

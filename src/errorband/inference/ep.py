@@ -29,6 +29,7 @@ SHRINK = 0.7  # factor on the step if the mismatch of moments grows or the sites
 SHRINK_IMPROPER = 0.5  # the same if the posterior or a cavity is improper
 GROW = 1.15  # factor on the step otherwise, up to a step of one
 LEAST_STEP = 1e-3
+SHORT, STUCK = 1e-2, 5  # it gives up after so many sweeps in which a step shorter than this was too long
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
@@ -205,9 +206,10 @@ class EP(SiteInference):
     def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
         """Update all sites at once, with an adaptive step. Returns the sites and the number of sweeps."""
         zero = jax.tree.map(jnp.zeros_like, start)
-        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0)
+        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0, 0)
         step = functools.partial(_parallel_sweep, self, prior, data)
-        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
+        going = lambda state: _going(self, state) & (state.stuck < STUCK)  # noqa: E731
+        last = jax.lax.while_loop(going, step, first)
         return select(last.residual < self.tolerance, last.sites, last.good), last.sweeps
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
@@ -228,6 +230,7 @@ class _Parallel(NamedTuple):
     step: Any  # length of the step along the direction
     residual: Any  # mismatch of moments at the good sites
     sweeps: Any
+    stuck: Any  # sweeps in which even a short step was too long
 
 
 class _Sequential(NamedTuple):
@@ -265,7 +268,8 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     residual = jnp.where(now.valid, now.residual, state.residual)
     proposal = jax.tree.map(lambda s, d: s + step * d, good, direction)
     done = now.valid & (now.residual < rule.tolerance)
-    return _Parallel(select(done, state.sites, proposal), good, direction, step, residual, state.sweeps + 1)
+    stuck = state.stuck + (worse & (state.step < SHORT))
+    return _Parallel(select(done, state.sites, proposal), good, direction, step, residual, state.sweeps + 1, stuck)
 
 
 def _sequential_sweep(rule: EP, prior: PriorAtData, data: Data, order: Any, state: _Sequential) -> _Sequential:

@@ -222,6 +222,23 @@ def test_a_burst_is_more_than_what_chance_puts_together():
     assert set(near) <= set(found)
 
 
+def test_suspected_outliers_are_marked_and_listed_by_the_names_of_their_rows():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 6, 60)
+    y = np.sin(x) + 0.1 * rng.normal(size=60)
+    y[17] += 3
+    table = pd.DataFrame({"x": x}, index=pd.Index([f"N-{i}" for i in range(60)], name="probe"))
+    model = GPRegressor(SquaredExponential(1.0, 1.0), likelihood=Gaussian(0.04), optimizer=None, normalize=False)
+    made = report(model.fit(table, y), table + 0.05, np.sin(x), X_train=table, y_train=y, baselines=False)
+    suspects = made.content.suspects
+    assert (suspects.names.tolist(), suspects.why) == (["N-17"], ("far off",))
+    assert (suspects.X.item(), suspects.y.item()) == (x[17], y[17])
+    assert "Rings mark suspected outliers" in made.html
+    section = made.html.split('id="suspects"')[1].split("</section>")[0]
+    assert "N-17" in section
+    assert "Rows are named by probe." in section
+
+
 def test_coverage_in_parts_of_the_data_shows_what_the_whole_hides():
     rng = np.random.default_rng(0)
     held = np.where(X[:, 0] < 1 / 3, rng.random(300) < 0.84, rng.random(300) < 0.998).astype(float)

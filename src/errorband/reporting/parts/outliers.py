@@ -11,6 +11,7 @@ from errorband.reporting.parts.data import RowNames
 from errorband.reporting.parts.findings import Finding
 from errorband.reporting.text import listing
 
+SUSPECTED = "Suspected outliers"
 SUSPECT = 0.5  # probability of being an outlier
 NEIGHBOURS, BURST = 5, 3  # suspects among so many nearest rows of each other belong together; a burst has so many
 SHOWN, DRAWS = 20, 200
@@ -29,7 +30,7 @@ def outlier_findings(model: Any, X: np.ndarray, names: RowNames) -> list[Finding
     if groups := bursts(X / model.scaling_.x_scale, suspects):
         together = listing([names.listed(group, SHOWN) for group in groups])
         text += f" Some are neighbours, as in a burst of wrong targets: {together}."
-    return [Finding("note", "Suspected outliers", f"{text} {names.told}")]
+    return [Finding("note", SUSPECTED, f"{text} {names.told}", tuple(names.names[suspects]))]
 
 
 def bursts(X: np.ndarray, suspects: np.ndarray) -> list[np.ndarray]:

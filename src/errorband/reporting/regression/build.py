@@ -32,15 +32,17 @@ from errorband.reporting.parts.data_findings import (
     row_findings,
     straight_findings,
 )
-from errorband.reporting.parts.findings import fit_findings, warnings_first
+from errorband.reporting.parts.findings import Finding, fit_findings, warnings_first
 from errorband.reporting.parts.inducing.content import inducing
-from errorband.reporting.parts.outliers import outlier_findings
+from errorband.reporting.parts.outliers import SUSPECTED, outlier_findings
 from errorband.reporting.parts.relevance_vectors import relevance_vectors
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
 from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
-from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise
+from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise, Suspects
 from errorband.reporting.regression.diagnostics import (
+    OUTLIERS,
+    TOGETHER,
     band_findings,
     conditional_coverage,
     error_findings,
@@ -136,6 +138,7 @@ def build_regression(
         order=order,
         effects=curves,
         surprises=surprises,
+        suspects=_suspects(findings, train_X, train_y, names),
         rows_told=names.marked(incomplete).told,
         hyperparameters=tuple(rows),
         curve=None if several else _curve(model, train_X, train_y, test_X, rng),
@@ -178,6 +181,15 @@ def _surprises(
         )
         for i in worst
     )
+
+
+def _suspects(findings: Sequence[Finding], X: np.ndarray, y: np.ndarray, names: RowNames) -> Suspects:
+    """The rows that findings about errors name, and what each says of them."""
+    said = {OUTLIERS: "far off", SUSPECTED: "probably an outlier", TOGETHER: "errs with the rows around it"}
+    own = [(said[f.title], names.among(f.about)) for f in findings if f.title in said]
+    rows = np.flatnonzero(np.any([among for _, among in own], axis=0)) if own else np.zeros(0, int)
+    why = tuple(", ".join(word for word, among in own if among[i]) for i in rows)
+    return Suspects(names.names[rows], X[rows], y[rows], why)
 
 
 def _effects(model: Any, X: np.ndarray, chosen: Sequence[Input]) -> tuple[effects.PartialDependence, ...]:

@@ -46,6 +46,16 @@ class Surprise:
 
 
 @dataclasses.dataclass(frozen=True)
+class Suspects:
+    """Training rows that findings take for outliers, alone or in bursts: names, inputs, targets, and how they erred."""
+
+    names: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    why: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Curve:
     """A function of one input: bands of new targets by level, draws of the function, and the rows."""
 
@@ -94,6 +104,7 @@ class RegressionContent:
     order: tuple[int, ...]
     effects: tuple[PartialDependence, ...]
     surprises: tuple[Surprise, ...] | None
+    suspects: Suspects
     rows_told: str
     hyperparameters: tuple[Hyperparameter, ...]
     curve: Curve | None

@@ -16,6 +16,7 @@ from errorband.reporting.regression.calibration import shape_of_errors
 from errorband.reporting.regression.verdict import diagnosis
 from errorband.reporting.text import brief, count, listing, number, percent
 
+OUTLIERS, TOGETHER = "Outliers", "Neighbouring rows err together"
 WILD = 4.0  # a normal score beyond is worth a look: one in 16,000 by chance
 LEAST_GROUP = 15  # rows that a part of the data needs to be judged
 SURE = 0.001  # probability of a false alarm, for all looks at the errors of one report together
@@ -128,7 +129,7 @@ def error_findings(
             f"predict: {names.listed(wild)}. Look for errors in them"
             f"{', or use a likelihood with heavier tails' if gaussian else ''}."
         )
-        found.append(Finding("warning", "Outliers", text, tuple(names.names[wild])))
+        found.append(Finding("warning", OUTLIERS, text, tuple(names.names[wild])))
     return found + _tails(z) + _unequal(z, predicted, X, columns, target, gaussian) + _burst(z, names)
 
 
@@ -193,7 +194,7 @@ def _burst(z: np.ndarray, names: RowNames) -> list[Finding]:
         f"standard deviations {side} what the others predict, on average. Look for what they have in common (a day, a "
         "batch, an instrument) that no input says."
     )
-    return [Finding("warning", "Neighbouring rows err together", text, tuple(names.names[i : i + w]))]
+    return [Finding("warning", TOGETHER, text, tuple(names.names[i : i + w]))]
 
 
 def _capital(text: str) -> str:

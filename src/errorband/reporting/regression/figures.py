@@ -11,7 +11,7 @@ from errorband.inputs import Input
 from errorband.reporting.page.figure import CIVIDIS, DOT, Figure, band, hover, label, layout, line
 from errorband.reporting.parts.figures import axis_along, axis_of
 from errorband.reporting.regression.calibration import Calibration
-from errorband.reporting.regression.content import Curve, HeldOut, Map
+from errorband.reporting.regression.content import Curve, HeldOut, Map, Suspects
 from errorband.reporting.text import brief, count, listing, number, percent
 
 BANDS = ((0.95, 0.14), (0.8, 0.18), (0.5, 0.26))  # level and opacity: the inner bands lie on the outer ones
@@ -162,7 +162,17 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     return Figure([*data, rug], shape, alt, height=270)
 
 
-def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
+def _marks(suspects: Suspects, y: np.ndarray) -> dict[str, Any]:
+    """Rings around suspected outliers, at their first input and y."""
+    return {
+        "type": "scatter", "mode": "markers", "x": suspects.X[:, 0], "y": y,
+        "customdata": [label(str(name), 40) for name in suspects.names],
+        "marker": {"symbol": "circle-open", "size": 11, "color": "#d55e00", "line": {"width": 2}},
+        "hovertemplate": hover("row %{customdata}", "suspected outlier"),
+    }  # fmt: skip
+
+
+def curve(c: Curve, held: HeldOut, suspects: Suspects, name: str, target: str) -> Figure:
     """The function of one input with its bands, draws and rows."""
     data = [band(c.grid, *c.bands[level], f"@model/{alpha}", name=f"{percent(level)} band") for level, alpha in BANDS]
     for i, draw in enumerate(c.draws):
@@ -179,6 +189,8 @@ def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
             "type": "scatter", "mode": "markers", "x": x, "y": y, "name": text, "marker": marker,
             "hovertemplate": hover(text[:-1], at, f"{label(target)} %{{y:.4g}}"),
         })  # fmt: skip
+    if len(suspects.y):
+        data.append(_marks(suspects, suspects.y) | {"name": "suspected outliers"})
     lower, upper = c.bands[0.95]
     alt = (
         f"Curve of {target} along {name} from {number(c.grid[0])} to {number(c.grid[-1])} with 50, 80 and 95 % bands, "
@@ -188,7 +200,7 @@ def curve(c: Curve, held: HeldOut, name: str, target: str) -> Figure:
     return Figure(data, layout(label(name), label(target), showlegend=True), alt, height=440)
 
 
-def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
+def surface(m: Map, which: str, suspects: Suspects, names: tuple[str, ...], target: str) -> Figure:
     """Map of the mean ("mean") or of the standard deviation ("std") over two inputs, with the training rows."""
     z = m.mean if which == "mean" else m.std
     text = "mean" if which == "mean" else "standard deviation"
@@ -214,4 +226,5 @@ def surface(m: Map, which: str, names: tuple[str, ...], target: str) -> Figure:
         f"largest near ({number(m.x[at[1]])}, {number(m.y[at[0]])})."
     )
     fit = {"range": [float(m.x[0]), float(m.x[-1])]}, {"range": [float(m.y[0]), float(m.y[-1])]}
-    return Figure([heat, dots], layout(label(names[0]), label(names[1]), xaxis=fit[0], yaxis=fit[1]), alt, height=360)
+    data = [heat, dots, *([_marks(suspects, suspects.X[:, 1])] if len(suspects.y) else [])]
+    return Figure(data, layout(label(names[0]), label(names[1]), xaxis=fit[0], yaxis=fit[1]), alt, height=360)

@@ -7,7 +7,7 @@ from errorband.reporting.parts import figures as parts_figures
 from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.comparison import Comparison
 from errorband.reporting.parts.coverage import CoverageAt
-from errorband.reporting.parts.data import LEAST_RELEVANCE
+from errorband.reporting.parts.data import LEAST_RELEVANCE, described
 from errorband.reporting.parts.inducing.sections import inducing_section
 from errorband.reporting.parts.relevance_vectors import relevance_vectors_section
 from errorband.reporting.parts.sections import (
@@ -25,6 +25,8 @@ from errorband.reporting.regression.build import MAX_RESIDUAL_INPUTS
 from errorband.reporting.regression.content import RegressionContent
 from errorband.reporting.regression.scores import METRICS
 from errorband.reporting.text import count, duration, listing, number, percent, places_for
+
+MAX_SUSPECTS = 40
 
 
 def regression_header(c: RegressionContent) -> Html:
@@ -46,7 +48,7 @@ def regression_sections(c: RegressionContent) -> list[Section]:
     clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
     parts = (
         findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), candidates_section(c),
+        _effects(c), _suspects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
         relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
         basis_section(c.basis),
@@ -57,22 +59,25 @@ def regression_sections(c: RegressionContent) -> list[Section]:
 
 def _function(c: RegressionContent) -> Section | None:
     names, target = c.summary.input_names, c.summary.target
+    rings = " Rings mark suspected outliers, which are listed below." if len(c.suspects.y) else ""
     if c.curve is not None:
         lines = "; the thin lines are functions drawn from the posterior, without noise" if len(c.curve.draws) else ""
         thinned = drawn(len(c.curve.train[0]), c.curve.n_train, "training")
         thinned += drawn(len(c.held_out.shown), c.held_out.total, "held-out")
         caption = f"Bands hold a new measurement with the probability given{lines}. {thinned}"
-        plot = Plot(figures.curve(c.curve, c.held_out, names[0], target), caption)
+        plot = Plot(figures.curve(c.curve, c.held_out, c.suspects, names[0], target), caption + rings)
         return Section("function", "The function", "", [plot])
     if c.map is not None:
         dots = "Dots are training rows. " + drawn(len(c.map.train), c.map.n_train, "training")
-        mean = Plot(figures.surface(c.map, "mean", names, target), f"The predicted mean of {target}. {dots}")
+        mean = Plot(
+            figures.surface(c.map, "mean", c.suspects, names, target), f"The predicted mean of {target}. {dots}{rings}"
+        )
         spread = (
             "How uncertain that mean is: one standard deviation, noise left out. It grows away from the rows."
             if c.map.latent
             else "How far a new target may lie from it: one standard deviation."
         )
-        std = Plot(figures.surface(c.map, "std", names, target), spread)
+        std = Plot(figures.surface(c.map, "std", c.suspects, names, target), spread)
         return Section("function", "The function", "", [[mean, std]])
     return None
 
@@ -127,7 +132,7 @@ def _predictions(c: RegressionContent) -> Section:
 
 
 def _coverage(a: CoverageAt) -> list[str]:
-    return [percent(a.observed), f"{percent(a.low)} to {percent(a.high)}"]
+    return [percent(a.observed), f"{percent(a.low).removesuffix(' %')} to {percent(a.high)}"]
 
 
 def _residuals(c: RegressionContent) -> Section:
@@ -182,6 +187,25 @@ def _effects(c: RegressionContent) -> Section | None:
         "relevance are not shown."
     )
     return Section("effects", "What the inputs do", lead, [plots])
+
+
+def _suspects(c: RegressionContent) -> Section | None:
+    """Rows that findings call outliers, alone or in bursts."""
+    s = c.suspects
+    if not len(s.y):
+        return None
+    shown = list(zip(s.names, s.y, s.why, s.X, strict=True))[:MAX_SUSPECTS]
+    rows = []
+    for name, y, why, row in shown:
+        inputs = "; ".join(f"{n} {value}" for n, value in described(c.columns, c.order[:4], row))
+        rows.append([str(name), number(y), why, inputs])
+    more = f" {len(s.y) - len(shown)} more are not listed." if len(s.y) > len(shown) else ""
+    lead = f"Training rows that findings above call outliers, alone or in bursts, in the order of the table.{more}"
+    head = ["Row", c.summary.target, "It is", "Inputs, most relevant first"]
+    return Section(
+        "suspects", "Suspected outliers", f"{lead} {c.rows_told}",
+        [table(head, rows, "Suspected outliers among the training rows", "stack rows", (1,))],
+    )  # fmt: skip
 
 
 def _surprises(c: RegressionContent) -> Section | None:

@@ -2,6 +2,7 @@
 
     python benchmarks/busy.py           # on an idle machine: it makes itself busy
     python benchmarks/busy.py memory    # tables of many sizes, one after the other
+    python benchmarks/busy.py sizes     # what rounding up the number of rows costs and saves, in processor time
 
 Each task is timed alone and while other processes compute, two for each core; the ratio is what counts. Two is what
 the scheduler takes from a task with one thread; threads that wait for each other in a busy loop lose far more. GPy is
@@ -16,11 +17,13 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC
+from errorband.kernels import SquaredExponential
 
 
 def problem(n: int, D: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -108,11 +111,31 @@ def memory(fits: int) -> None:
             print(f"| {fit + 1} | {held:.0f} | {pieces} |", flush=True)
 
 
+def sizes(rounds: int) -> None:
+    """Print processor time of compiling for a new number of rows, and of evaluations at that number."""
+    print("| rows | rule | first evaluation, ms | each further, ms |\n|---:|---|---:|---:|")
+    kernel = SquaredExponential(1.0, 1.0)
+    for n in (16, 32, 64, 128, 256, 288, 512):
+        X, y = problem(n, 2)
+        for rule in ("conjugate", "laplace", "ep"):
+            cls: Any = GPRegressor if rule == "conjugate" else GPClassifier
+            objective = cls(kernel, inference=rule).objective(X, y if rule == "conjugate" else y > 0)
+            times = []
+            for i in range(1 + 3 * rounds):
+                began = time.process_time()
+                objective.evaluate(objective.theta0 + 1e-3 * i)
+                times.append(1e3 * (time.process_time() - began))
+            print(f"| {n} | {rule} | {times[0]:.0f} | {statistics.median(times[1:]):.1f} |", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=("busy", "memory"), default="busy")
+    parser.add_argument("what", nargs="?", choices=("busy", "memory", "sizes"), default="busy")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--fits", type=int, default=500)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    busy(given.rounds) if given.what == "busy" else memory(given.fits)
+    if given.what == "memory":
+        memory(given.fits)
+    else:
+        {"busy": busy, "sizes": sizes}[given.what](given.rounds)

@@ -212,13 +212,14 @@ def test_blocks_of_several_threads_may_overlap(folder):
 @given(st.integers(1, 10**7))
 def test_padded_size_is_little_more(n):
     size = padded_size(n)
-    assert n <= size <= max(16, n * 17 / 16 + 8)
+    assert n <= size <= (max(n * 9 / 8, n + 15) if n <= 512 else n * 17 / 16)
     assert padded_size(size) == size
     assert padded_size(n + 1) >= size
 
 
 def test_padded_sizes_are_few():
-    assert len({padded_size(n) for n in range(1, 2**14 + 1)}) <= 16 * 14
+    assert len({padded_size(n) for n in range(1, 513)}) == 24
+    assert len({padded_size(n) for n in range(513, 2**14 + 1)}) == 32 * 5
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])

@@ -35,19 +35,18 @@ WORKERS = 8
 
 # ---------------------------------------------------------------------------------------------------------- padding
 def padded_size(n: int) -> int:
-    """Round a number of rows up to one of 32 sizes per octave, so that folds of unequal size share compiled code.
+    """Round a number of rows up to one of few sizes, so that folds of unequal size share compiled code.
 
-    The rows added are at most a thirty-second of the whole, or fewer than 8 (16 is the smallest size).
+    A multiple of 16 up to 256 and of 32 up to 512, 24 sizes in all, and beyond one of 32 sizes per octave. The rows
+    added are fewer than 16 or at most an eighth of the whole, beyond 512 a thirty-second.
 
     Examples
     --------
     >>> [padded_size(n) for n in (5, 100, 401, 402, 2000)]
-    [16, 104, 408, 408, 2016]
+    [16, 112, 416, 416, 2016]
     """
-    if n <= 16:
-        return 16
-    step = max(8, 2 ** ((n - 1).bit_length() - 6))
-    return -(-n // step) * step
+    step = 16 if n <= 256 else 32 if n <= 512 else 2 ** ((n - 1).bit_length() - 6)
+    return max(1, -(-n // step)) * step
 
 
 def pad_rows(array: np.ndarray, n: int) -> np.ndarray:

@@ -14,7 +14,6 @@ from errorband.conjugate.blocks import Layout, block_basis, left_out
 from errorband.features.placement import SAMPLE, SAMPLE_EACH, cluster_centres
 from errorband.parameters import PLACE
 from errorband.parameters.checks import check_whole
-from errorband.rows import padded_size
 from errorband.structures import LowRankBlocks
 
 LARGEST = 2  # times block_size: clusters with more rows are split
@@ -113,8 +112,7 @@ class PITC(Inducing):
         labels = nearest(X[:n], np.asarray(self.centres))
         order = np.argsort(labels, kind="stable")
         found, starts, sizes = np.unique(labels[order], return_index=True, return_counts=True)
-        number = len(sizes) if len(sizes) <= 16 else padded_size(len(sizes))
-        shape = number, padded_size(int(sizes.max()))
+        shape = _rounded(len(sizes)), _rounded(int(sizes.max()))
         rows, there, place = np.zeros(shape, int), np.zeros(shape, bool), np.empty(len(X))
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             rows[k, :size], there[k, :size] = order[start : start + size], True
@@ -151,6 +149,11 @@ class PIC(PITC):
     """
 
     local: ClassVar[bool] = True
+
+
+def _rounded(n: int) -> int:
+    """Up to a power of two, or beyond 16 to a multiple of eight."""
+    return 1 << (n - 1).bit_length() if n <= 16 else -(-n // 8) * 8
 
 
 def nearest(X: np.ndarray, centres: np.ndarray) -> np.ndarray:

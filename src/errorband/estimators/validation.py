@@ -69,7 +69,7 @@ def check_noise_variance(values: Any, n: int) -> np.ndarray:
 
 def check_one_target(name: str, y: Any) -> None:
     """Refuse several columns of targets, and say what takes them."""
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y has {shape[1]} columns, and {name} predicts one target: use MultiOutputRegressor({name}()) of "

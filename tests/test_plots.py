@@ -179,13 +179,25 @@ def test_class_plots_show_the_metrics():
 def test_what_a_plot_cannot_draw_is_refused_in_a_sentence(plane):
     model, X, y = plane
     classifier = GPClassifier(optimizer=None).fit(X, y > 3)
-    for plot in (plots.plot_map, plots.plot_partial_dependence, plots.plot_band):
-        with pytest.raises(TypeError, match=f"{plot.__name__} draws regressors, and GPClassifier predicts classes"):
-            plot(classifier)
-    with pytest.raises(ValueError, match="give ax two axes"):
+    with pytest.raises(TypeError, match="plot_band draws regressors, and GPClassifier predicts classes"):
+        plots.plot_band(classifier)
+    with pytest.raises(ValueError, match="draws two maps of this model: give ax as many"):
         plots.plot_map(model, ax=plt.gca())
     with pytest.raises(TypeError, match="write feature='x1'"):
         plots.plot_partial_dependence(model, "x1")
+
+
+def test_classifiers_are_drawn_by_their_probabilities(plane):
+    _, X, y = plane
+    model = GPClassifier(optimizer=None).fit(X, y > 3)
+    ax = plots.plot_map(model, n_grid=5)
+    assert ax.get_title() == "probability of True"
+    at = np.stack(np.meshgrid(*(np.linspace(X[:, j].min(), X[:, j].max(), 5) for j in (0, 1))), axis=-1).reshape(-1, 2)
+    np.testing.assert_allclose(np.ravel(ax.collections[0].get_array()), model.predict_proba(at)[:, 1])
+    ax = plots.plot_partial_dependence(model, X, 0)
+    found = effects.class_dependence(model, X, 0)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), found.share[:, 1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["True"]
 
 
 def test_a_trace_for_each_class(plane):

@@ -93,9 +93,11 @@ def plot_partial_dependence(
 ) -> Any:
     """The average prediction along one input, with the bands of that average (noise left out).
 
+    Of a classifier it is the average probability of each class, or of the second of two, with its 95 % band.
+
     Parameters
     ----------
-    model : fitted errorband regressor
+    model : fitted errorband estimator
     X : array or DataFrame (n, D), optional
         Rows whose other inputs are averaged over; the training inputs by default.
     feature : int or str
@@ -115,7 +117,8 @@ def plot_partial_dependence(
     >>> plot_partial_dependence(model, X, "x1").get_xlabel()
     'x1'
     """
-    check_numbers("plot_partial_dependence", model)
+    if hasattr(model, "classes_"):
+        return _class_dependence(model, X, feature, axes_or_new(ax))
     effect = effects.partial_dependence(model, X, feature, latent=latent)
     ax = axes_or_new(ax)
     if effect.discrete:
@@ -130,14 +133,37 @@ def plot_partial_dependence(
     return ax
 
 
+def _class_dependence(model: Any, X: Any, feature: int | str, ax: Any) -> Any:
+    effect = effects.class_dependence(model, X, feature)
+    for c in _classes_to_draw(model):
+        mean, low, high = effect.share[:, c], effect.lower[:, c], effect.upper[:, c]
+        if effect.discrete:
+            ax.errorbar(effect.grid, mean, yerr=[mean - low, high - mean], fmt="o", capsize=3, label=model.classes_[c])
+        else:
+            (curve,) = ax.plot(effect.grid, mean, lw=1.8, label=model.classes_[c])
+            ax.fill_between(effect.grid, low, high, color=curve.get_color(), alpha=0.2, lw=0)
+    if effect.discrete:
+        ax.set_xticks(effect.grid)
+    ax.legend(frameon=False)
+    ax.set(xlabel=effect.input.name, ylabel="average probability", ylim=(0, 1))
+    return ax
+
+
+def _classes_to_draw(model: Any) -> list[int]:
+    """Positions of the classes, or of the second of two: the first has what is left."""
+    return [1] if len(model.classes_) == 2 else list(range(len(model.classes_)))
+
+
 def plot_map(
     model: Any, X: Any = None, *, n_grid: int = 60, data: bool = True, latent: str | None = None, ax: Any = None
 ) -> Any:
     """Mean and standard deviation of a model of two inputs, side by side; additive noise is left out of the latter.
 
+    Of a classifier the maps are of the probability of each class, or of the second of two.
+
     Parameters
     ----------
-    model : fitted errorband regressor with two inputs
+    model : fitted errorband estimator with two inputs
     X : array or DataFrame (n, 2), optional
         The map covers the range of these rows; the training inputs by default.
     n_grid : int
@@ -146,7 +172,8 @@ def plot_map(
         Add the training rows.
     latent : str, optional
         A latent function by name; by default the one in the units of the target, or the target if there is none.
-    ax : sequence of two matplotlib Axes, optional
+    ax : sequence of matplotlib Axes, optional
+        One for each map.
 
     Examples
     --------
@@ -157,24 +184,31 @@ def plot_map(
     >>> left.get_title(), right.get_title()
     ('mean', 'standard deviation')
     """
-    check_numbers("plot_map", model)
-    if ax is not None and np.size(ax) != 2:
-        raise ValueError("plot_map draws two maps: give ax two axes, such as those of plt.subplots(1, 2).")
+    titles = ["mean", "standard deviation"]
+    if classes := hasattr(model, "classes_"):
+        titles = [f"probability of {model.classes_[c]}" for c in _classes_to_draw(model)]
+    n = len(titles)
+    if ax is not None and np.size(ax) != n:
+        number = {1: "one map", 2: "two maps"}.get(n, f"{n} maps")
+        raise ValueError(f"plot_map draws {number} of this model: give ax as many, such as plt.subplots(1, {n})[1].")
     rows = effects.inputs(model, X)
     if rows.shape[1] != 2:
         raise ValueError(
             f"plot_map draws models of two inputs; this one has {rows.shape[1]}. Use plot_partial_dependence, or "
             "plot_band for one."
         )
-    axes = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")[1] if ax is None else ax
+    axes = pyplot().subplots(1, n, figsize=(4.5 * n, 3.8), layout="constrained")[1] if ax is None else ax
     sides = [np.linspace(low, high, n_grid) for low, high in zip(rows.min(axis=0), rows.max(axis=0), strict=True)]
     at = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
-    shown = latent or (effects.main_latent(model) if effects.additive(model) else False)
-    found = quiet(model.predict, at, return_std=True, latent=shown)
+    if classes:
+        found, looks = quiet(model.predict_proba, at).T[_classes_to_draw(model)], n * [{"vmin": 0, "vmax": 1}]
+    else:
+        shown = latent or (effects.main_latent(model) if effects.additive(model) else False)
+        found, looks = quiet(model.predict, at, return_std=True, latent=shown), [{}, {"cmap": "Oranges"}]
     names = effects.input_names(model)
-    looks = (("mean", "cividis"), ("standard deviation", "Oranges"))
-    for axis, values, (title, colours) in zip(axes, found, looks, strict=True):
-        mesh = axis.pcolormesh(*sides, values.reshape(n_grid, n_grid), cmap=colours, shading="gouraud", rasterized=True)
+    for axis, values, title, look in zip(np.ravel(axes), found, titles, looks, strict=True):
+        look = {"cmap": "cividis", "shading": "gouraud", "rasterized": True, **look}
+        mesh = axis.pcolormesh(*sides, values.reshape(n_grid, n_grid), **look)
         axis.figure.colorbar(mesh, ax=axis)
         if data:
             axis.plot(*model.training_data()[0].T, "o", ms=2.5, mfc="white", mec="black", mew=0.5)

@@ -356,3 +356,7 @@ def test_flags_that_all_agree_are_one():
 def test_parts_that_cannot_be_fixed(tree, message):
     with pytest.raises(ValueError, match=message):
         check(tree)
+
+
+def test_numbers_of_numpy_are_shown_as_numbers():
+    assert repr(SquaredExponential(2.0, np.float64(1.25))) == "SquaredExponential(lengthscale=2, variance=1.25)"

@@ -204,7 +204,7 @@ class Module(eqx.Module):
             held = getattr(self, field.name, None)
             if not field.repr or held is None or (held is field.default and not isinstance(held, np.ndarray)):
                 continue
-            is_value = isinstance(held, np.ndarray) or hasattr(held, "aval")
+            is_value = isinstance(held, np.ndarray | np.floating) or hasattr(held, "aval")
             parts.append(f"{field.name}={format_value(held) if is_value else repr(held)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 

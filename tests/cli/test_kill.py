@@ -7,7 +7,9 @@ import sys
 import time
 
 import pytest
+import typer
 
+from errorband.cli.failures import OneSentenceGroup
 from errorband.table_model import TableModel
 
 # One process loads the libraries, then forks: each child saves again and again until it is killed.
@@ -80,15 +82,14 @@ main()
 """
 
 
-@pytest.mark.usefixtures("interruptible")  # for the process that is started: it inherits what is ignored
-def test_a_real_interrupt_keeps_a_model_or_writes_none(fitted, tmp_path):
+def _interrupted(fitted, tmp_path, seconds):
     """Ctrl-C at some moment: a whole model, or none, code 130 and a sentence; never a traceback."""
     path = tmp_path / "model.eb"
     args = ("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic", "-o", path)
     command = [sys.executable, "-c", FIT_WHEN_READY, *map(str, args)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(1)
+        time.sleep(seconds)
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=120)
     assert "Traceback" not in told
@@ -98,3 +99,29 @@ def test_a_real_interrupt_keeps_a_model_or_writes_none(fitted, tmp_path):
     else:
         assert process.returncode == 130
         assert "so nothing was written" in told
+
+
+@pytest.mark.usefixtures("interruptible")  # for the process that is started: it inherits what is ignored
+def test_a_real_interrupt_keeps_a_model_or_writes_none(fitted, tmp_path):
+    _interrupted(fitted, tmp_path, 1.0)
+
+
+def test_an_interrupt_before_a_command_begins_is_a_sentence_too(capsys):
+    app = typer.Typer(cls=OneSentenceGroup)
+
+    @app.callback()
+    def press():
+        raise KeyboardInterrupt
+
+    app.command("fit")(lambda: None)
+    with pytest.raises(SystemExit) as left:
+        app(["fit"])
+    assert left.value.code == 130
+    assert "so nothing was written" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("trial", range(200, 225))
+def test_real_interrupts_at_random_moments(fitted, tmp_path, trial):
+    _interrupted(fitted, tmp_path, random.Random(trial).uniform(0.0, 6.0))

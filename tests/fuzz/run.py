@@ -114,6 +114,10 @@ EP or KL, on the whole covariance or the effective prior of the approximation
 ([references.py](../tests/fuzz/references.py)). Counts are of all runs so far. What failed in one run is drawn again at
 the beginning of the next.
 
+Interrupts and kills are drawn too, by tests: `pytest -m slow tests/estimators/test_interrupted_fits.py
+tests/cli/test_kill.py` presses Ctrl-C 500 times at random moments in fits of ten families and 25 times in the tool, and
+kills the tool 75 times. Each must end in a kept model or a clean interrupt, and no file may be lost.
+
 | kind | what is drawn | done | of them compared with NumPy | refused in a sentence | failed at first |
 |---|---|---:|---:|---:|---:|
 """

@@ -1,6 +1,7 @@
 """What can go wrong, as exit codes and single sentences. Nothing heavy is imported here."""
 
 import atexit
+import contextlib
 import enum
 import errno
 import functools
@@ -8,7 +9,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
@@ -130,6 +131,16 @@ def _belongs_to_typer(error: BaseException) -> bool:
 class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttributeAccessIssue]
     """Reports a wrong call of the command in one sentence too, instead of a box."""
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Read the arguments."""
+        with _aborted():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, *args: Any, **extra: Any) -> Any:
+        """Read the arguments of the command asked for, and run it."""
+        with _aborted():
+            return super().invoke(*args, **extra)
+
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and leave with its exit code."""
         if not standalone_mode:
@@ -151,6 +162,15 @@ class OneSentenceGroup(typer.core.TyperGroup):  # pyright: ignore[reportAttribut
         # Nothing is left to be interrupted: what comes now is the interpreter's own end.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
         sys.exit(int(code) if isinstance(code, int) else 0)
+
+
+@contextlib.contextmanager
+def _aborted() -> Iterator[None]:
+    """Let Ctrl-C before or after a command reach :meth:`OneSentenceGroup.main`; Typer ends in silence."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Abort from None
 
 
 def _asked_for_help(error: Any) -> str:

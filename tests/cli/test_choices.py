@@ -55,6 +55,6 @@ def test_from_table_to_report(run, tmp_path):
     assert "Tried on 48 rows" in result.stdout
     assert "What was tried" in (tmp_path / "r.html").read_text()
     model = TableModel.load(tmp_path / "m.eb")
-    kept = [n for n, c in zip(model.estimator.candidates_.name, model.estimator.candidates_.chosen, strict=True) if c]
-    assert kept[1] in ("student-t", "outlier-mixture")
-    assert model.facts["likelihood"] == "auto"
+    kept = model.estimator.candidates_.winners()
+    assert kept["likelihood"] in ("student-t", "outlier-mixture")
+    assert (model.facts["kernel"], model.facts["likelihood"]) == (kept["kernel"], kept["likelihood"])

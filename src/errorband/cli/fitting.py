@@ -298,6 +298,7 @@ def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str,
     member = _members(fitted.final)[0]  # those of one model for each class are alike
     kept = getattr(member, "approximation_", member)
     inducing = getattr(kept, "inducing_inputs", None)
+    tried = {} if fitted.candidates is None else fitted.candidates.winners()
     return {
         "data": data,
         "errorband": __version__,
@@ -305,8 +306,8 @@ def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str,
         "rows_used": len(encoded.X),
         "rows_in_model": getattr(fitted.final, "n_training_rows_", len(encoded.X)),
         "rows_held_out": len(fitted.test),
-        "kernel": settings.kernel,
-        "likelihood": settings.likelihood,
+        "kernel": tried.get("kernel", settings.kernel),
+        "likelihood": tried.get("likelihood", settings.likelihood),
         "target_transform": settings.target_transform,
         "exposure": settings.exposure,
         "weight": settings.weight,

@@ -51,6 +51,10 @@ class Candidates:
     seconds: tuple[float, ...]
     chosen: tuple[bool, ...]
 
+    def winners(self) -> dict[str, str]:
+        """The name that was chosen for each argument."""
+        return {a: n for a, n, kept in zip(self.argument, self.name, self.chosen, strict=True) if kept}
+
     def __str__(self) -> str:
         names = [f"{argument} {name}" for argument, name in zip(self.argument, self.name, strict=True)]
         width = max(map(len, names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from league_models import LABELS, LEVEL
+from league_models import LABELS, LEVEL, SEARCHED_ROWS
 from league_sets import CLASSIFICATION, REGRESSION, TUNED
 
 Results = dict[str, dict[str, list[dict]]]
@@ -23,8 +23,11 @@ def page(results: Results, rows: int, splits: int) -> str:
         "Defaults were tuned on one half of the sets; the other half was left alone. *Rank*: mean place among all "
         "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
         f"two standard errors of the paired difference. *Inside*: share of test targets in {100 * LEVEL:.0f} % bands. "
-        "The score beside the log density is the CRPS for numbers and the Brier score for classes. Times are of a "
-        "whole fit with its predictions, compilation included, and depend on the machine's load.",
+        "The score beside the log density is the CRPS for numbers and the Brier score for classes. Times are processor "
+        "seconds of a whole fit with its predictions, compilation included.",
+        "Models that predict a number only have the band of their errors: of rows out of the bag for the forest, in "
+        "five-fold cross-validation for the others. scikit-learn's Gaussian process learns its hyperparameters from at "
+        f"most {SEARCHED_ROWS} rows and its posterior from all; with more its search outlasts everything else.",
     ]
     for title, names in (("Regression", REGRESSION), ("Classification", CLASSIFICATION)):
         here = {name: results[name] for name in names if name in results}

@@ -32,6 +32,13 @@ def test_what_is_left_to_the_tool(asked, n, kernel, likelihood):
     assert (found.kernel, found.likelihood) == (kernel, likelihood)
 
 
+@pytest.mark.parametrize(("labels", "kernel"), [(["no", "yes"], "auto"), (["a", "b", "c"], None)])
+def test_classes_have_their_own_noise(labels, kernel):
+    encoder = SimpleNamespace(task="classification", labels=labels, feature_names=["x"], columns=[])
+    found = with_choices(Settings(), encoder, 100)
+    assert (found.kernel, found.likelihood) == (kernel, None)
+
+
 def test_the_table_marks_what_was_kept(capsys):
     names, figures = ("se", "rq"), ((-10.0, -12.0), (-14.0, -18.0), (-0.5, -0.7))
     found = Candidates(("kernel", "kernel"), names, *figures, (40, 40), (1.0, 1.0), (True, False))

@@ -10,6 +10,8 @@ from errorband.cli.failures import ExitCode, Problem, guarded
 from errorband.cli.fit import fit
 from errorband.cli.predict import predict
 
+SECONDS = 15  # for the search: too few to compare kernels, which would take longer than all the rest
+
 EXAMPLES = """Examples:
 
 errorband demo --output out"""
@@ -47,9 +49,10 @@ def demo(
     table, new = demonstrations.write_diabetes(output, seed)
     files = {"output": output / "model.eb", "report": output / "report.html"}
     screen.say(
-        f"$ errorband fit {table} --target progression --id patient -o {files['output']} --report {files['report']}"
+        f"$ errorband fit {table} --target progression --id patient --time-budget {SECONDS} -o {files['output']} "
+        f"--report {files['report']}"
     )
-    fit(str(table), "progression", id_column="patient", seed=seed, time_budget=30.0, debug=debug, **files)
+    fit(str(table), "progression", id_column="patient", seed=seed, time_budget=SECONDS, debug=debug, **files)
     out = output / "predictions.csv"
     screen.say(f"\n$ errorband predict {files['output']} {new} -o {out}")
     predict(files["output"], str(new), output=str(out), debug=debug)

@@ -178,7 +178,7 @@ def fit(
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
     told = _warnings(caught, found, final)
-    positions, tried = (train, learned, test[known[test]]), getattr(found, "candidates_", None)
+    positions, tried = (train, learned, test[known[test]]), _tried(found)
     return FittedModels(
         judged, final, *positions, learnable.X, judged_donors, final_donors, chosen.reason, tried, notes, cuts, told
     )  # fmt: skip
@@ -187,12 +187,12 @@ def fit(
 def with_choices(settings: Settings, encoder: TableEncoder, n: int) -> Settings:
     """The options with "auto" for kernel and noise, if nothing was said of either and there is time for it.
 
-    Candidates see few rows, but the winner all: a noise that is not Gaussian takes sweeps, and no more than 1000. The
-    time is that of the options and not of the clock, so that a seed gives the same model everywhere.
+    Candidates see few rows, but the winner all: a noise that is not Gaussian takes sweeps, and no more than 1000. Three
+    and more classes would take a search for each of them and each candidate, so they have the default. The time is that of the options and not of the clock, so that a seed gives the same model everywhere.
     """
     plain = settings.model in ("auto", "exact") and settings.kernel is None and settings.likelihood is None
     plain = plain and settings.multi_class is None and settings.time_budget >= LEAST_SECONDS
-    if not plain or n > exact_rows(encoder, settings):
+    if not plain or len(encoder.labels) > 2 or n > exact_rows(encoder, settings):
         return settings
     noise = encoder.task == "regression" and settings.target_transform is None and n <= MOST_NOISE_ROWS
     return dataclasses.replace(settings, kernel=AUTO, likelihood=AUTO if noise else None)
@@ -276,6 +276,12 @@ def _ended(search: Any) -> str:
     if search.stop == Stop.MAX_ITER:
         return f"it stopped after {search.iterations} iterations, near the best point it knows."
     return str(search.message)
+
+
+def _tried(model: Any) -> Candidates | None:
+    """What "auto" chose from; None if nothing was left to it, or to each of several classes."""
+    found = getattr(model, "candidates_", None)
+    return found if isinstance(found, Candidates) else None
 
 
 def _members(model: Any) -> list[Any]:

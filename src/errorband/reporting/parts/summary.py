@@ -67,7 +67,7 @@ def summary(
         starts=starts,
         trace=trace,
         versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
-        candidates=getattr(model, "candidates_", None),
+        candidates=tried if isinstance(tried := getattr(model, "candidates_", None), Candidates) else None,
     )
 
 

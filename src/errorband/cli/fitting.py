@@ -188,7 +188,8 @@ def with_choices(settings: Settings, encoder: TableEncoder, n: int) -> Settings:
     """The options with "auto" for kernel and noise, if nothing was said of either and there is time for it.
 
     Candidates see few rows, but the winner all: a noise that is not Gaussian takes sweeps, and no more than 1000. Three
-    and more classes would take a search for each of them and each candidate, so they have the default. The time is that of the options and not of the clock, so that a seed gives the same model everywhere.
+    and more classes would take a search for each of them and each candidate, so they have the default. The time is that
+    of the options and not of the clock, so that a seed gives the same model everywhere.
     """
     plain = settings.model in ("auto", "exact") and settings.kernel is None and settings.likelihood is None
     plain = plain and settings.multi_class is None and settings.time_budget >= LEAST_SECONDS

@@ -19,7 +19,8 @@ def page(results: Results, rows: int, splits: int) -> str:
         "# The league",
         f'Our plain defaults and `"auto"` beside other models: at most {rows} rows to learn from, {splits} '
         f"split{'s' if splits > 1 else ''}.",
-        f"Made by `python benchmarks/league.py --rows {rows} --splits {splits} --page`.",
+        f"Made by `python benchmarks/league.py --rows {rows} --splits {splits} --models {' '.join(models)} --page`, "
+        f"from the {len(results)} sets computed so far, of {len(REGRESSION) + len(CLASSIFICATION)}.",
         "Defaults were tuned on one half of the sets; the other half was left alone. *Rank*: mean place among all "
         "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
         f"two standard errors of the paired difference. *Inside*: share of test targets in {100 * LEVEL:.0f} % bands. "
@@ -63,7 +64,28 @@ def standings(results: Results, models: list[str], regression: bool) -> str:
     left_out = sorted(set(results) - set(complete))
     told = f"\n\nNot finished by all models: {', '.join(left_out)}." if left_out else ""
     worst = "\n\n" + far_behind(complete, "linear") if "linear" in models and "default" in models else ""
-    return table(header, lines) + told + worst
+    hoped = goals(complete, models, regression)
+    return table(header, lines) + told + worst + ("\n\n" + hoped if hoped else "")
+
+
+def goals(results: Results, models: list[str], regression: bool) -> str:
+    """What was hoped for of our models, each as met or not met on these sets."""
+    others = [b for b in models if b in BASELINES]
+    lines = []
+    for m in (m for m in OURS if m in models):
+        rivals = {k: rank(results, [m, *others], k)[m] for k in ("nlpd", "crps")}
+        checks = [
+            (f"mean rank against the baselines at most 1.5 in {k}", v <= 1.5, f"{v:.2f}") for k, v in rivals.items()
+        ]
+        ties = float(np.mean([not beaten(f, m, others) for f in results.values()]))
+        checks.append(("wins or ties on 80 % of the sets", ties >= 0.8, f"{100 * ties:.0f} %"))
+        if regression:
+            inside = np.array([average(f[m], "inside") for f in results.values()])
+            share, mean = float(np.mean(inside >= 0.92)), float(np.mean(inside))
+            checks.append(("mean coverage between 94 and 96 %", 0.94 <= mean <= 0.96, f"{100 * mean:.1f} %"))
+            checks.append(("at least 92 % inside on nine sets of ten", share >= 0.9, f"{100 * share:.0f} %"))
+        lines += [f"- {LABELS[m]}: {what}: **{'met' if met else 'not met'}** ({value})." for what, met, value in checks]
+    return "\n".join(lines)
 
 
 def far_behind(results: Results, reference: str) -> str:

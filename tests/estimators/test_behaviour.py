@@ -178,7 +178,7 @@ def test_wrong_shapes(data, fitted):
         GPRegressor().fit(X, y[:-1])
     with pytest.raises(ValueError, match="Reshape your data"):
         GPRegressor().fit(X[:, 0], y)
-    with pytest.raises(ValueError, match="y should be a 1d array"):
+    with pytest.raises(ValueError, match="y has 2 columns"):
         GPRegressor().fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="expecting 2 features"):
         fitted.predict(X[:, :1])

@@ -41,9 +41,9 @@ def bursts(X: np.ndarray, suspects: np.ndarray) -> list[np.ndarray]:
 
     Examples
     --------
-    >>> X = np.arange(20.0)[:, None]
-    >>> [group.tolist() for group in bursts(X, np.array([2, 8, 9, 10, 11]))]
-    [[8, 9, 10, 11]]
+    >>> X = np.arange(100.0)[:, None]
+    >>> [group.tolist() for group in bursts(X, np.array([2, 50, 51, 52, 53]))]
+    [[50, 51, 52, 53]]
     """
     if len(suspects) < BURST:
         return []

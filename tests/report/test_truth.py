@@ -222,6 +222,19 @@ def test_a_burst_is_more_than_what_chance_puts_together():
     assert set(near) <= set(found)
 
 
+def test_outliers_do_not_hide_in_bands_that_they_made_heavy():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (120, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=120)
+    y[[5, 50]] += 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit says that another noise would be better
+        model = GPRegressor("se").fit(X[:100], y[:100])
+    assert model.bands_.df < 10
+    found = {f.title: f for f in report(model, X[100:], y[100:], baselines=False).content.findings}
+    assert {"5", "50"} == set(map(str, found["Outliers"].about))
+
+
 def test_suspected_outliers_are_marked_and_listed_by_the_names_of_their_rows():
     rng = np.random.default_rng(0)
     x = np.linspace(0, 6, 60)

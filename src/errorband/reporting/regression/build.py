@@ -38,7 +38,7 @@ from errorband.reporting.parts.outliers import SUSPECTED, outlier_findings
 from errorband.reporting.parts.relevance_vectors import relevance_vectors
 from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.assessment import RegressionAssessment, as_numbers, assess_regression
-from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, pit_bounds
+from errorband.reporting.regression.calibration import LEVELS, inside, normal_scores, own_scores, pit_bounds
 from errorband.reporting.regression.content import Curve, HeldOut, Map, RegressionContent, Surprise, Suspects
 from errorband.reporting.regression.diagnostics import (
     OUTLIERS,
@@ -117,6 +117,7 @@ def build_regression(
             target,
             kept_names,
             gaussian=model.likelihood_.conjugate,
+            own=own_scores(z, model),
         )
         findings += outlier_findings(model, kept, kept_names)
         surprises = _surprises(left_out, z, kept, kept_names.marked(incomplete), columns, order)

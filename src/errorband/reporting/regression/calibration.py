@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from errorband import metrics
 from errorband.predictive import GaussianPredictive, Predictive
@@ -72,6 +72,18 @@ def normal_scores(y: np.ndarray, predictive: Predictive) -> np.ndarray:
     below, upto = pit_bounds(y, predictive)
     placed = below + np.random.default_rng(0).random(len(y)) * (upto - below)
     return ndtri(np.clip(placed, 1e-15, 1 - 1e-15))
+
+
+def own_scores(z: np.ndarray, model: Any) -> np.ndarray:
+    """Return the scores in the shape that the noise of the model has by itself.
+
+    Outliers give bands the heavy tails of Student's distribution (``bands_``), in which they would not be seen.
+    """
+    bands = getattr(model, "bands_", None)
+    if bands is None:
+        return z
+    size = np.abs(z) if np.isinf(bands.df) else -stdtrit(bands.df, ndtr(-np.abs(z)))
+    return bands.stretch * np.sign(z) * size
 
 
 def shape_of_errors(coverages: Any, n: int) -> str:

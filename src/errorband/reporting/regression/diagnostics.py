@@ -114,15 +114,18 @@ def error_findings(
     target: str,
     names: RowNames,
     gaussian: bool = True,
+    own: np.ndarray | None = None,
 ) -> list[Finding]:
     """Return what leave-one-out scores z of the training rows say: outliers, heavy tails, unequal errors, bursts.
 
-    Another noise is advised only where it is ``gaussian``.
+    Another noise is advised only where it is ``gaussian``. Outliers go by the scores ``own`` to the model's noise, if
+    bands have another shape.
     """
     found: list[Finding] = []
-    wild = np.flatnonzero(np.abs(z) > WILD)
+    size = np.abs(z if own is None else own)
+    wild = np.flatnonzero(size > WILD)
     if len(wild):
-        wild = wild[np.argsort(-np.abs(z[wild]), kind="stable")]
+        wild = wild[np.argsort(-size[wild], kind="stable")]
         lie = "lies" if len(wild) == 1 else "lie"
         text = (
             f"{count(len(wild), 'training row')} {lie} more than four standard deviations from what the other rows "

@@ -219,7 +219,12 @@ def test_padded_size_is_little_more(n):
 
 def test_padded_sizes_are_few():
     assert len({padded_size(n) for n in range(1, 513)}) == 24
-    assert len({padded_size(n) for n in range(513, 2**14 + 1)}) == 32 * 5
+    assert len({padded_size(n) for n in range(513, 2**14 + 1)}) == 32 * 5 + 1  # 520 is one of the first 24, too
+
+
+def test_no_padded_size_is_a_power_of_two():
+    """Beyond the sizes at which it does not matter."""
+    assert not {padded_size(n) for n in range(1, 5000)} & {256, 512, 1024, 2048, 4096}
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])

@@ -212,14 +212,14 @@ def test_blocks_of_several_threads_may_overlap(folder):
 @given(st.integers(1, 10**7))
 def test_padded_size_is_little_more(n):
     size = padded_size(n)
-    assert n <= size <= (max(n * 9 / 8, n + 15) if n <= 512 else n * 17 / 16)
+    assert n <= size <= (max(n * 9 / 8, n + 15) if n <= 256 else n * 25 / 24)
     assert padded_size(size) == size
     assert padded_size(n + 1) >= size
 
 
 def test_padded_sizes_are_few():
-    assert len({padded_size(n) for n in range(1, 513)}) == 24
-    assert len({padded_size(n) for n in range(513, 2**14 + 1)}) == 32 * 5 + 1  # 520 is one of the first 24, too
+    assert len({padded_size(n) for n in range(1, 257)}) == 16
+    assert len({padded_size(n) for n in range(265, 2**14 + 1)}) == 32 * 6 - 1  # from 272 on
 
 
 def test_no_padded_size_is_a_power_of_two():

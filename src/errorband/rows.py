@@ -38,17 +38,16 @@ WORKERS = 8
 def padded_size(n: int) -> int:
     """Round a number of rows up to one of few sizes, so that folds of unequal size share compiled code.
 
-    A multiple of 16 up to 256 and of 32 up to 512, 24 sizes in all, and beyond one of 32 sizes per octave. In place of
-    256, 512, ... there is the size 8 above: matrices whose rows are a power of two apart share few lines of the cache,
-    and factorising them takes a third longer. The rows added are fewer than 24 or at most an eighth of the whole,
-    beyond 512 a thirty-second.
+    A multiple of 16 up to 256, and beyond one of 32 sizes per octave. In place of 256, 512, ... there is the size 8
+    above: matrices whose rows are a power of two apart share few lines of the cache, and factorising them takes a third
+    longer. The rows added are fewer than 24, beyond 264 at most a thirty-second of the whole.
 
     Examples
     --------
-    >>> [padded_size(n) for n in (5, 100, 401, 402, 500, 2000)]
-    [16, 112, 416, 416, 520, 2016]
+    >>> [padded_size(n) for n in (5, 100, 401, 402, 512, 2000)]
+    [16, 112, 408, 408, 520, 2016]
     """
-    step = 16 if n <= 256 else 32 if n <= 512 else 2 ** ((n - 1).bit_length() - 6)
+    step = 16 if n <= 256 else 2 ** ((n - 1).bit_length() - 6)
     size = max(1, -(-n // step)) * step
     power = 2 ** round(math.log2(max(n, 1)))
     return power + 8 if power >= 256 and (size == power or power < n <= power + 8) else size

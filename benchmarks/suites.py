@@ -237,9 +237,9 @@ def grid(options: argparse.Namespace) -> Result:
                 raw["cells"].append({"model": kind, "N": n, "M": m, "D": d, "medians": medians})
                 others = {p: s for p, s in medians.items() if p != OURS}
                 fastest = min(others, key=lambda p: others[p], default=None)
-                told = ["–", "", ""] if fastest is None else [label(fastest), _ms(others[fastest])]
+                told = ["–", "", ""]
                 if fastest is not None:
-                    told.append(f"{others[fastest] / medians[OURS]:.2f}")
+                    told = [label(fastest), _ms(others[fastest]), f"{others[fastest] / medians[OURS]:.2f}"]
                 rows.append([kind, f"{n}", f"{m or '–'}", f"{d}", _ms(medians[OURS]), *told])
                 print(*rows[-1], flush=True)
             raw["versions"] = raw.get("versions", {}) | team.versions

@@ -128,9 +128,10 @@ def _proper(
 
     Without noise, rows that repeat make a block singular; as elsewhere, as little is added as makes it regular.
     """
+    order = max(data.layout.rows.shape[1], latent.features.size)  # rows of a block, or inducing inputs
     for rung in linalg.JITTER_LADDER:
         jitter = rung * float(np.mean(_variance(latent, data.padded))) if rung else 0.0
-        with linalg.blas_threads(data.layout.rows.shape[1]):
+        with linalg.blas_threads(order):
             found = function(approximation, latent, *_arrays(noise + jitter, data))
             proper = bool(found[-1])
         if proper:

@@ -7,7 +7,6 @@ a Student distribution with a scale, and predictions get the same shape. Theory:
 """
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -131,10 +130,10 @@ def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions:
     mean, log_std = _left_out(objective, theta)
     slopes = [(_left_out(objective, theta + STEP * d) - (mean, log_std)) / STEP for d in directions]
     slopes = [s for s in slopes if np.all(np.isfinite(s))]  # nothing is known of a direction that leads nowhere
-    if not slopes:
-        return (y - mean) * np.exp(-log_std)
-    of_mean, of_log_std = np.moveaxis(np.array(slopes), 1, 0)  # (Q, n) each
     z = (y - mean) * np.exp(-log_std)
+    if not slopes:
+        return z
+    of_mean, of_log_std = np.moveaxis(np.array(slopes), 1, 0)  # (Q, n) each
     of_density = z * np.exp(-log_std) * of_mean + (z**2 - 1) * of_log_std
     F = of_density @ of_density.T + np.eye(len(slopes)) / SPREAD**2
     moved = np.clip(-np.linalg.solve(F, of_density), -REACH, REACH)
@@ -164,7 +163,8 @@ def bands_of(z: np.ndarray) -> Bands:
 
     def minus_log_posterior(v: np.ndarray) -> float:
         inverse, log_s = HEAVIEST * expit(v[0]), np.clip(v[1], *LOG_SCALES)
-        return -float(np.sum(_log_student(z, inverse, log_s))) + PRIOR_ROWS * (log_s + 0.5 * np.exp(-2 * log_s))
+        errors = StudentPredictive(np.zeros_like(z), np.exp(log_s), 1 / max(inverse, NORMAL / 10))
+        return -float(np.sum(errors.log_density(z))) + PRIOR_ROWS * (log_s + 0.5 * np.exp(-2 * log_s))
 
     found = (scipy.optimize.minimize(minus_log_posterior, [t, 0.0], method="Nelder-Mead") for t in (-4.0, 0.0))
     best = min(found, key=lambda r: r.fun).x
@@ -174,13 +174,6 @@ def bands_of(z: np.ndarray) -> Bands:
     scale = np.exp(np.clip(best[1], *LOG_SCALES))
     wider = max(1.0, held / (scale * _quantile(df))) ** (len(z) / (len(z) + HALF_TRUSTED))
     return Bands(float(scale * wider), df)
-
-
-def _log_student(z: np.ndarray, inverse: Any, log_scale: Any) -> np.ndarray:
-    """Log density of Student's distribution with 1/inverse degrees of freedom."""
-    df = 1 / max(inverse, NORMAL / 10)
-    constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df) - log_scale
-    return constant - 0.5 * (df + 1) * np.log1p((z * np.exp(-log_scale)) ** 2 / df)
 
 
 def _quantile(df: float) -> float:

@@ -147,12 +147,9 @@ class Laplace(SiteInference):
         f, a = (jnp.where(better, x, 0.0) for x in (f, a))
         state = _Newton(f, a, objective(f, a), 0, jnp.inf, False)
         step = functools.partial(_newton_step, prior, terms)
-        if prior.likelihood.log_concave:
-            last = jax.lax.while_loop(functools.partial(_going, self), step, state)
-        else:
-            last = jax.lax.while_loop(
-                functools.partial(_going, self), functools.partial(_round, self, prior, terms), state
-            )
+        if not prior.likelihood.log_concave:
+            step = functools.partial(_round, self, prior, terms)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, state)
         converged = (last.residual < self.tolerance) | (last.stalled & (last.residual < ALMOST * self.tolerance))
         return last.f, last.a, last.steps, converged
 

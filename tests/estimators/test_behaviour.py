@@ -139,9 +139,9 @@ def test_draws_have_the_moments_they_should(fitted):
 
 
 def test_too_large_a_joint_covariance_is_refused(fitted, monkeypatch):
-    from errorband.estimators import regressor
+    from errorband.estimators import predicting
 
-    monkeypatch.setattr(regressor, "MAX_JOINT_ROWS", 10)
+    monkeypatch.setattr(predicting, "MAX_JOINT_ROWS", 10)
     with pytest.raises(ValueError, match="Use return_std"):
         fitted.predict(np.zeros((11, 2)), return_cov=True)
 

@@ -167,7 +167,6 @@ class QuantilesFromCdf(Predictive):
     """Quantiles by root finding on the cdf, for targets of any support."""
 
     support: str = "real"
-    upper: float = np.inf  # largest count
 
     def quantile(self, q):
         q = check_probabilities(q)
@@ -223,17 +222,26 @@ class QuantilesFromCdf(Predictive):
         return forward(t)
 
     def _count_quantile(self, q: float) -> np.ndarray:
-        """Smallest whole number whose cdf reaches q, by doubling and bisection."""
-        low = np.full(len(self), -1.0)
-        with np.errstate(invalid="ignore"):
-            first = np.floor(np.where(np.isfinite(self.mean), self.mean, 1.0)) + 1
-        high = np.minimum(np.maximum(first, 1.0), self.upper)
-        while np.any(short := (self.cdf(high) < q) & (high < min(self.upper, 1e15))):
-            low, high = np.where(short, high, low), np.minimum(np.where(short, 2 * high, high), self.upper)
-        while np.any(high - low > 1):
-            middle = np.floor(0.5 * (low + high))
-            reached = self.cdf(middle) >= q
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        """Smallest whole number whose cdf reaches q (of numbers beyond 10¹², to twelve digits), as for real targets."""
+        forward, inverse = self._transform()
+        goal = ndtri(q)
+
+        def excess(y):
+            return ndtri(np.clip(self.cdf(y), 1e-300, 1 - 1e-16)) - goal
+
+        low, high = (forward(t) for t in self._bracket(q, lambda t: excess(forward(t))))
+        low = low - 1
+        f_low, f_high, steps = excess(low), excess(high), 0
+        while np.any(apart := high - low > np.maximum(1.0, 1e-12 * high)):
+            t_low, t_high = inverse(low), inverse(high)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                y = forward(t_low - f_low * (t_high - t_low) / (f_high - f_low))
+            halfway = np.where(high > 4 * (low + 2), forward(0.5 * (t_low + t_high)), np.floor(0.5 * (low + high)))
+            y = np.where((y > low) & (y < high) & (steps % 3 < 2), y, halfway)
+            f = excess(y)
+            below, steps = f < 0, steps + 1
+            low, f_low = np.where(apart & below, y, low), np.where(apart & below, f, f_low)
+            high, f_high = np.where(apart & ~below, y, high), np.where(apart & ~below, f, f_high)
         return high
 
 
@@ -352,7 +360,6 @@ class MixturePredictive(QuantilesFromCdf):
         self.std = np.sqrt(self.weights @ (stds**2 + (means - self.mean) ** 2))
         supports = {_support(member) for member in self.members}
         self.support = supports.pop() if len(supports) == 1 else "real"
-        self.upper = max(getattr(member, "upper", np.inf) for member in self.members)
 
     @property
     def values(self) -> np.ndarray:
@@ -437,17 +444,26 @@ def _logit(y: Any) -> np.ndarray:
         return np.where(np.asarray(y) < 1, _log(y) - np.log1p(-np.minimum(y, 1.0)), np.inf)
 
 
+def _whole(t: Any) -> np.ndarray:
+    return np.ceil(np.exp(np.minimum(t, np.log(FURTHEST))) - 1.5) + 0.0  # without the sign of −0
+
+
+def _log_whole(y: Any) -> np.ndarray:
+    return np.log(np.clip(y, -1.0, FURTHEST) + 1.5)
+
+
 def _identity(t: Any) -> Any:
     return t
 
 
+FURTHEST = 1e300  # a quantile beyond is given as this
 # For each support: the map from unbounded coordinates to targets, and its inverse.
 TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "real": (_identity, _identity),
     "positive": (_exp, _log),
     "unit": (_expit, _logit),
+    "count": (_whole, _log_whole),
 }
-FURTHEST = 1e300  # a quantile beyond is given as this
 
 
 def _around(centre: np.ndarray, size: np.ndarray) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -42,6 +42,9 @@ def gauss_hermite(order: int, n_latents: int = 1) -> tuple[np.ndarray, np.ndarra
     return nodes, np.array([sum(c) for c in itertools.product(log_w, repeat=n_latents)])
 
 
+_gauss_legendre = functools.cache(np.polynomial.legendre.leggauss)
+
+
 @functools.cache
 def quasi_monte_carlo(n_latents: int) -> tuple[np.ndarray, np.ndarray]:
     """Standard normal Sobol' points and their antithetics, of mean 0 and covariance I exactly; equal log weights."""
@@ -127,7 +130,7 @@ def panel_rule(
     edges = xp.clip(edges.reshape(*edges.shape[:-2], -1), lower, upper)
     if centres.shape[-1] > 1:
         edges = xp.sort(edges, axis=-1)
-    x, w = np.polynomial.legendre.leggauss(order)
+    x, w = _gauss_legendre(order)
     half = 0.5 * (edges[..., 1:] - edges[..., :-1])[..., None]
     nodes = 0.5 * (edges[..., 1:] + edges[..., :-1])[..., None] + half * x
     return nodes.reshape(*nodes.shape[:-2], -1), (half * w).reshape(*nodes.shape[:-2], -1)

@@ -272,6 +272,23 @@ def test_large_counts():
     assert_allclose([lower[0], upper[0]], np.exp(14.0 + 1.96 * np.array([-0.1, 0.1])), rtol=1e-2)
 
 
+@pytest.mark.parametrize("likelihood", [Poisson(), NegativeBinomial(1e-6)], ids=["Poisson", "NegativeBinomial"])
+@pytest.mark.parametrize(("mean", "std"), [(30.0, 3.0), (100.0, 1.0), (300.0, 30.0), (0.0, 30.0)])
+def test_quantiles_of_counts_of_any_size(likelihood, mean, std):
+    """There the count is e^f: noise of its own is nothing beside what is not known of f. Beyond 10¹⁵ no root is lost."""
+    p = likelihood.predictive(np.full((2, 1), mean), np.full((2, 1, 1), std**2))
+    levels = np.array([0.7, 0.9, 0.975])
+    assert_allclose(p.quantile(levels), np.tile(np.exp(mean + std * stats.norm.ppf(levels)), (2, 1)), rtol=2e-3)
+    assert np.all(p.quantile(0.5) >= 1)
+
+
+def test_a_negative_binomial_of_a_huge_mean_is_a_gamma_distribution():
+    dispersion, ratio = 100.0, np.array([1e-8, 0.3, 2.0, 30.0])
+    for mean in (1e10, 1e17, 1e200):
+        found = NegativeBinomial(dispersion).conditional_cdf(mean * ratio, np.full(4, np.log(mean)))
+        assert_allclose(found, stats.gamma(1 / dispersion, scale=dispersion).cdf(ratio), rtol=1e-4)
+
+
 def test_heteroscedastic_with_known_variance_is_gaussian():
     mean, cov = jnp.array([0.4, np.log(2.0)]), jnp.array([[0.7, 0.0], [0.0, 1e-12]])
     found = log_tilted(HeteroscedasticGaussian(0.25), 1.3, mean, cov)

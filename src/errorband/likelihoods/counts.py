@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from scipy.special import betaincc, expit, pdtr
+from scipy.special import betainc, betaincc, expit, pdtr
 
 from errorband.likelihoods.base import Likelihood
 from errorband.parameters import POSITIVE, hyperparameter
 from errorband.parameters.checks import check_whole
 from errorband.special import exp_linear, log_gamma_ratio
 
+HUGE = 1e100
 MOST = 1e18  # largest mean for which NumPy draws counts
 
 
@@ -114,8 +115,12 @@ class NegativeBinomial(Likelihood):
         return mu + float(self.dispersion) * mu**2
 
     def conditional_cdf(self, y, f):
-        x = np.asarray(f) + np.log(float(self.dispersion))
-        return betaincc(np.floor(y) + 1, 1 / float(self.dispersion), expit(x))
+        # Each of the two forms of P(target ≤ y) would lose the smaller of its probability and one minus it. Of huge counts
+        # only the product with r/(μ + r) matters, where the functions overflow.
+        r, y = 1 / float(self.dispersion), np.floor(y) + 1
+        x = np.asarray(f) - np.log(r) - np.log(np.maximum(y, HUGE) / HUGE)
+        y = np.minimum(y, HUGE)
+        return np.where(x > 0, betainc(r, y, expit(-x)), betaincc(y, r, expit(x)))
 
     def conditional_sample(self, f, rng):
         a = float(self.dispersion)

@@ -1,4 +1,4 @@
-"""What became of a draw: fitted, refused in a sentence of ours, or a failure."""
+"""What became of a draw: fitted, refused or given up in a sentence of ours, or a failure."""
 
 import re
 import traceback
@@ -28,7 +28,7 @@ def outcome(draw: Callable[[], str]) -> tuple[str, str]:
         except (ValueError, TypeError, AttributeError, np.linalg.LinAlgError) as error:
             if told := not_a_sentence_of_ours(error):
                 return "failure", told
-            return "refused", ""
+            return "given up" if isinstance(error, np.linalg.LinAlgError) else "refused", ""
         except Exception as error:
             return "failure", described(error)
 

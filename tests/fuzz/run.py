@@ -1,19 +1,26 @@
 """Draw models, arguments and moments at random, for as long as asked; counts are added to those of earlier runs.
 
     python tests/fuzz/run.py --draws 100000        # or: make fuzz
+    python tests/fuzz/run.py --part 1/2            # every second block only: another process draws the others
     python tests/fuzz/run.py --again 31415         # one draw, with its traceback
 
-A draw is known by its number alone. Counts are kept in ``tests/fuzz/counts.json`` and shown in ``docs/fuzz.md``.
+A draw is known by its number alone. Draws come in blocks, which have their classes, and so their compiled programs, in
+common; a block that has used its share of the processor ends early, and what was not drawn is not counted. Each block
+is a line of ``tests/fuzz/counts.jsonl``, written when it ends, so that several processes may add to the same file.
+``docs/fuzz.md`` shows the sums.
 """
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 if __name__ == "__main__":
@@ -24,16 +31,18 @@ os.environ.setdefault("XLA_FLAGS", " ".join(f"--xla_{option}" for option in QUIC
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import jax  # noqa: E402
 import numpy as np  # noqa: E402
 
 from fuzz import arguments, models, predictives  # noqa: E402
 from fuzz.outcome import outcome  # noqa: E402
 
-COUNTS, PAGE = HERE / "counts.json", HERE.parents[1] / "docs" / "fuzz.md"
-BLOCK = 200  # draws that have their classes, and so their compiled programs, in common
+COUNTS, PAGE = HERE / "counts.jsonl", HERE.parents[1] / "docs" / "fuzz.md"
+BLOCK = 400  # draws of a block
+SHARE = 40.0  # seconds of the processor after which a block ends
 LONGEST = 120.0  # seconds of the processor after which a draw is a failure; most of them are compilation
-KINDS = {"models": 0.12, "searches": 0.02, "arguments": 0.6, "moments": 0.26}
-WORDS = "fitted", "compared", "refused", "failure"
+KINDS = {"models": 0.14, "searches": 0.03, "arguments": 0.5, "moments": 0.33}
+WORDS = "fitted", "compared", "refused", "given up", "failure"
 WHAT = {
     "models": "likelihood × approximation × rule × kernel at drawn hyperparameters, on odd data",
     "searches": "the same with a short search for hyperparameters",
@@ -64,41 +73,94 @@ def draw(number: int) -> tuple[str, str, str]:
     return (kind, word, told) if told or took < LONGEST else (kind, "failure", f"took {took:.0f} s")
 
 
-def run(draws: int, seconds: float) -> None:
-    """Draw again what failed in earlier runs, then go on after the last draw."""
-    counts = json.loads(COUNTS.read_text()) if COUNTS.exists() else {"next": 0, "kinds": {}, "open": {}, "fixed": 0}
-    still = {n: told for n in counts["open"] if (told := draw(int(n))[2])}
-    counts["fixed"] += len(counts["open"]) - len(still)
-    counts["open"], began, last = still, time.perf_counter(), counts["next"] + draws
-    while counts["next"] < last and time.perf_counter() - began < seconds:
-        for number in range(counts["next"], counts["next"] + BLOCK):
-            kind, word, told = draw(number)
-            of_kind = counts["kinds"].setdefault(kind, dict.fromkeys(WORDS, 0))
-            of_kind[word] += 1
-            if told:
-                counts["open"][str(number)] = told
-                print(f"draw {number}, {kind}: {told}", flush=True)
-        counts["next"] += BLOCK
-        COUNTS.write_text(json.dumps(counts, indent=1) + "\n")
-        PAGE.write_text(page(counts))
-    print(
-        f"{counts['next']:,} draws in all runs; {len(counts['open'])} failures are open, {counts['fixed']} were fixed"
-    )
-    sys.exit(bool(counts["open"]))
+def block(number: int) -> dict:
+    """What became of the draws of a block."""
+    kind, make = block_of(number)
+    words, failures, began = Counter(dict.fromkeys(WORDS, 0)), {}, time.process_time()
+    for n in range(number * BLOCK, (number + 1) * BLOCK):
+        _, word, told = draw(n)
+        words[word] += 1
+        if told:
+            failures[n] = told
+            print(f"draw {n}, {kind}: {told}", flush=True)
+        if time.process_time() - began > SHARE:
+            break
+    jax.clear_caches()
+    return {"block": number, "kind": kind, "of": described(make)} | words | {"failures": failures}
 
 
-def page(counts: dict) -> str:
+def described(make: Any) -> str:
+    """The classes that the draws of a block have in common."""
+    common = make.args[0] if isinstance(make, functools.partial) else None
+    if isinstance(common, models.Setting):
+        parts = common.likelihood.likelihood, common.kernel.kernel
+        return ", ".join([*(type(part).__name__ for part in parts), common.approximation, common.rule])
+    return type(common.likelihood).__name__ if common else ""
+
+
+def lines() -> list[dict]:
+    """What all runs have written."""
+    return [json.loads(line) for line in COUNTS.read_text().splitlines()] if COUNTS.exists() else []
+
+
+def write(line: dict) -> None:
+    """Add a line, whoever else does, and print the page anew."""
+    with COUNTS.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    PAGE.write_text(page())
+
+
+def still_open() -> dict[int, str]:
+    """Failures of all runs that were not drawn again without one."""
+    failures = {int(n): told for line in lines() for n, told in line.get("failures", {}).items()}
+    return {n: told for n, told in failures.items() if {"fixed": n} not in lines()}
+
+
+def run(draws: int, seconds: float, part: int, parts: int) -> None:
+    """Draw again what failed in earlier runs, then blocks that were not drawn yet."""
+    for number in list(still_open()):
+        if number // BLOCK % parts == part and not draw(number)[2]:
+            write({"fixed": number})
+    done = {line.get("block") for line in lines()}
+    todo = (number for number in itertools.count(part, parts) if number not in done)
+    began = time.perf_counter()
+    while draws > 0 and time.perf_counter() - began < seconds:
+        found = block(next(todo))
+        write(found)
+        draws -= sum(found[word] for word in WORDS)
+    print(f"{total():,} draws in all runs; {len(still_open())} failures are open")
+    sys.exit(bool(still_open()))
+
+
+def total() -> int:
+    """Draws of all runs."""
+    return sum(line.get(word, 0) for line in lines() for word in WORDS)
+
+
+def page() -> str:
     """The counts as a page of the documentation."""
-    rows = [(kind, WHAT[kind], found) for kind, found in sorted(counts["kinds"].items())]
-    totals = {word: sum(found[word] for _, _, found in rows) for word in WORDS}
-    rows.append(("all", f"{sum(totals.values()):,} draws", totals))
+    sums = {kind: Counter() for kind in sorted(KINDS)} | {"all": Counter()}
+    for line in lines():
+        if "block" in line:
+            for kind in (line["kind"], "all"):
+                sums[kind].update({word: line[word] for word in WORDS})
     table = [
-        f"| {kind} | {what} | {n['fitted'] + n['compared']:,} | {n['compared']:,} | {n['refused']:,} "
-        f"| {n['failure']:,} |"
-        for kind, what, n in rows
+        f"| {kind} | {WHAT.get(kind, f'{total():,} draws')} | {n['fitted'] + n['compared']:,} | {n['compared']:,} "
+        f"| {n['refused']:,} | {n['given up']:,} | {n['failure']:,} |"
+        for kind, n in sums.items()
     ]
+    blocks = [line for line in lines() if line.get("kind") in ("models", "searches")]
+    fits = sum(sums[kind][word] for kind in ("models", "searches") for word in ("fitted", "compared"))
+    early = sum(sum(line[word] for word in WORDS) < BLOCK for line in blocks)
+    fixed = sum("fixed" in line for line in lines())
     return (
-        f"{HEAD}{chr(10).join(table)}\n\nOf the failures {counts['fixed']} were fixed; open: {len(counts['open'])}.\n"
+        HEAD
+        + "\n".join(table)
+        + f"""
+
+Of the failures {fixed} were fixed; open: {len(still_open())}. Models and searches are {fits:,} fits of {len(blocks)}
+combinations; {early} of these used up their {SHARE:g} seconds of the processor before all {BLOCK} draws were made.
+"""
     )
 
 
@@ -118,8 +180,12 @@ Interrupts and kills are drawn too, by tests: `pytest -m slow tests/estimators/t
 tests/cli/test_kill.py` presses Ctrl-C 500 times at random moments in fits of ten families and 25 times in the tool, and
 kills the tool 75 times. Each must end in a kept model or a clean interrupt, and no file may be lost.
 
-| kind | what is drawn | done | of them compared with NumPy | refused in a sentence | failed at first |
-|---|---|---:|---:|---:|---:|
+Done are draws that ended in numbers, all of them sound. Given up are those whose numbers cannot be had in double
+precision (a covariance that is not positive definite with all jitter allowed, a posterior that is not proper), which
+the user is told with advice what to do.
+
+| kind | what is drawn | done | of them compared with NumPy | refused in a sentence | given up, with advice | failed |
+|---|---|---:|---:|---:|---:|---:|
 """
 
 
@@ -127,10 +193,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=100_000, help="how many draws")
     parser.add_argument("--seconds", type=float, default=np.inf, help="end after so many seconds")
+    parser.add_argument("--part", default="0/1", help="which part of the blocks, of how many, counted from zero")
     parser.add_argument("--again", type=int, help="number of one draw, made again with its traceback")
     given = parser.parse_args()
     if given.again is not None:
         found = block_of(given.again // BLOCK)
         print(found, found[1](np.random.default_rng([1, given.again])))
     else:
-        run(given.draws, given.seconds)
+        run(given.draws, given.seconds, *map(int, given.part.split("/")))

@@ -115,8 +115,8 @@ class NegativeBinomial(Likelihood):
         return mu + float(self.dispersion) * mu**2
 
     def conditional_cdf(self, y, f):
-        # Each of the two forms of P(target ≤ y) would lose the smaller of its probability and one minus it. Of huge counts
-        # only the product with r/(μ + r) matters, where the functions overflow.
+        # Of two forms of the cdf the one whose probability is the smaller, which no rounding loses. Of huge counts
+        # only the product with r/(μ + r) matters, and the functions would overflow.
         r, y = 1 / float(self.dispersion), np.floor(y) + 1
         x = np.asarray(f) - np.log(r) - np.log(np.maximum(y, HUGE) / HUGE)
         y = np.minimum(y, HUGE)

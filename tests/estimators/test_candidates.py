@@ -8,7 +8,7 @@ import pytest
 import errorband
 from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC
-from errorband.estimators import noise_check
+from errorband.estimators import candidates, noise_check
 from errorband.estimators.candidates import _Fit as Fit
 from errorband.estimators.candidates import chosen
 from errorband.estimators.defaults import default_kernel
@@ -52,6 +52,21 @@ def test_kernels_are_compared_on_the_same_rows():
     assert max(table.score) == table.score[table.chosen.index(True)] or len(table.name) > 1
     assert abs(model.predict([[3.0]])[0] - 6.0) < 0.3
     assert not hasattr(GPRegressor("se").fit(X, y), "candidates_")
+
+
+def test_searches_that_start_from_those_before_find_the_same(monkeypatch):
+    monkeypatch.setattr(candidates, "ROWS", 48)
+    y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(2).normal(size=80)
+    model = GPRegressor("auto", random_state=0).fit(X, y)
+    table, some = model.candidates_, np.sort(np.random.RandomState(0).permutation(80)[:48])
+    assert "matern12+linear" not in table.name  # the function is smooth, as the rougher of the two before it found
+    for name, found in zip(table.name, table.log_evidence, strict=True):
+        assert found == pytest.approx(GPRegressor(name, random_state=0).fit(X[some], y[some]).log_evidence_, abs=0.05)
+    alone = GPRegressor(table.winners()["kernel"], random_state=0).fit(X, y)
+    assert model.log_evidence_ == pytest.approx(alone.log_evidence_, abs=0.05)
+    assert model.fit_result_.evaluations < 0.7 * alone.fit_result_.evaluations
+    assert model.bands_.df > 2  # of the winner, though candidates have none
+    assert "_fitted_before" not in vars(model)
 
 
 def test_classes_choose_too():

@@ -33,6 +33,7 @@ from errorband.samplers import Annealed
 from errorband.training import LBFGS, STRATEGIES, Found, Objective, Problem, Settings, Start, Trainer, composed
 from errorband.training.lbfgs import warn_if_not_converged
 from errorband.training.objective import prepared
+from errorband.training.starts import started_like
 from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
@@ -95,6 +96,9 @@ class GaussianProcess(Savable, WithArguments):
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
         name = type(self).__name__
         problem, strategies, reason = self._problem(spec, data)
+        started = started_like(problem.model, vars(self).pop("_fitted_before", []))
+        if started is not None:
+            problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
         log_scale = float(np.log(scaling.y_scale))
@@ -106,6 +110,7 @@ class GaussianProcess(Savable, WithArguments):
             name=name,
             log_scale=log_scale,
             starts=further_starts(problem.model),
+            scouted=started is not None,
         )
         found = composed((*AROUND_ALL, *strategies)).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not

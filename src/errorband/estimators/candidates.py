@@ -1,7 +1,9 @@
 """``kernel="auto"`` and ``likelihood="auto"``: a short list of candidates, each fitted to some rows; the best is kept.
 
 Kernels come first, with the likelihood that was given or the first of the list; then likelihoods, with the kernel that
-won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for.
+won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for, and of kernels that
+get rougher and rougher no further one than the first that does not help. A search on all rows, or with a kernel
+of the form of one before it, starts from what was found there.
 """
 
 import dataclasses
@@ -19,6 +21,9 @@ AUTO = "auto"
 
 # Rows, drawn at random, that candidates are fitted to.
 ROWS = 300
+
+# The roughest kernel, with the two before it: it is tried if the rougher one of these is the better.
+SMOOTHER = {"matern12+linear": ("matern32+linear", "matern52+linear")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +118,8 @@ def fit_best(
                 stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
             elif stage and _interrupted(stage[-1].model):
                 break
-            elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
-                model = _with(estimator, best | {argument: name})
+            elif _worth_trying(estimator, argument, name, stage):
+                model = _with(estimator, best | {argument: name}, [*fits, *stage], bands=n == len(y))
                 stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few))
         kept.append(chosen(stage))
         best[argument] = kept[-1].name
@@ -136,12 +141,28 @@ def fit_best(
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
             warn_if_not_converged(result)
         return whole, table
-    return _with(estimator, best).fit(X, y, **given), table
+    return _with(estimator, best, kept[-1:]).fit(X, y, **given), table
 
 
-def _with(estimator: Any, arguments: dict[str, str]) -> Any:
+def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], bands: bool = True) -> Any:
+    """The estimator with these arguments, to be searched from what those before found; with bands learned, or not."""
     copy: Any = clone(estimator)
-    return copy.set_params(**arguments)
+    copy.set_params(**arguments)
+    if not bands and hasattr(copy, "calibrate"):
+        copy.set_params(calibrate=False)  # candidates are compared without
+    if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
+        copy._fitted_before = found
+    return copy
+
+
+def _worth_trying(estimator: Any, argument: str, name: str, stage: list[_Fit]) -> bool:
+    """Whether a candidate is worth a fit, given those before it."""
+    if not stage or stage[0].model is None:
+        return True
+    tried = {f.name: f.score for f in stage}
+    if (smoother := SMOOTHER.get(name, ())) and all(s in tried for s in smoother):
+        return tried[smoother[0]] >= tried[smoother[1]]
+    return estimator._worth_trying(argument, name, stage[0].model)
 
 
 def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any]) -> _Fit:

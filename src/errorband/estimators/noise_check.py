@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-from scipy.stats import norm
-from scipy.stats import t as student
+
+from errorband.predictive import StudentPredictive
 
 # A gain in nats that is worth a word: at least so much, and so much for each row.
 NATS, PER_ROW = 10.0, 0.05
@@ -61,7 +61,7 @@ def _maximum(log_likelihood: Any, start: Any, n_numbers: int, n: int) -> float:
 
 def _student(z: np.ndarray) -> float:
     def log_likelihood(v: np.ndarray) -> float:
-        return float(np.sum(student.logpdf(z, 2 + np.exp(v[0]), scale=np.exp(v[1]))))
+        return float(np.sum(StudentPredictive(np.zeros(len(z)), np.exp(v[1]), 2 + np.exp(v[0])).log_density(z)))
 
     return _maximum(log_likelihood, [1.0, -0.3], 1, len(z))
 
@@ -69,7 +69,7 @@ def _student(z: np.ndarray) -> float:
 def _mixture(z: np.ndarray) -> float:
     def log_likelihood(v: np.ndarray) -> float:
         fraction, small, large = 0.5 / (1 + np.exp(-v[0])), np.exp(v[1]), np.exp(v[1]) + np.exp(v[2])
-        within, beyond = norm.logpdf(z, scale=small), norm.logpdf(z, scale=large)
+        within, beyond = (-0.5 * (z / s) ** 2 - np.log(s) - 0.5 * np.log(2 * np.pi) for s in (small, large))
         return float(np.sum(np.logaddexp(np.log1p(-fraction) + within, np.log(fraction) + beyond)))
 
     return _maximum(log_likelihood, [-2.0, np.log(np.median(np.abs(z)) / 0.67 + 1e-12), 1.0], 2, len(z))

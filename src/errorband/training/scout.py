@@ -23,13 +23,14 @@ class Scout(Strategy):
 
     The evidence has several optima: short length-scales and little noise, long ones and much, and for inducing points
     one in which all is noise. Few rows tell them apart, at a price that is small beside that of the search itself.
-    Only for Gaussian noise, where an evaluation takes a millisecond.
+    Only for Gaussian noise, where an evaluation takes a millisecond, and unless such a search has been made before.
     """
 
     def run(self, problem, settings):
         trained = None
         model = problem.model
-        if isinstance(settings.trainer, LBFGS) and model.likelihood.conjugate and plain_prior(model):
+        wanted = isinstance(settings.trainer, LBFGS) and not settings.scouted
+        if wanted and model.likelihood.conjugate and plain_prior(model):
             model, trained = scouted(problem, settings)
         if trained is None:
             return self.inner.run(problem, settings)

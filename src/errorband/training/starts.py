@@ -1,6 +1,7 @@
 """Other places to start a search from: what the data say of them is little, so several are tried."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,23 @@ def started_from_data(model: Model, data: TrainingData) -> Model:
         new = new if new.shape == np.shape(e.value) else np.full(np.shape(e.value), np.exp(np.mean(np.log(new))))
         values[e.path] = np.where(e.free, new, e.value)
     return parameters.replace_values(model, values)
+
+
+def started_like(model: Model, known: Sequence[Model]) -> Model | None:
+    """The model at the values found for the last one that has all its length-scales; features stay where they are.
+
+    None if no other has, or there are none: a kernel of another form is another search.
+    """
+    moving = [e for e in parameters.entries(model) if not e.fixed and "features" not in e.path]
+    scales = {(e.path, np.shape(e.value)) for e in moving if e.path[-1] == "lengthscale"}
+    for other in reversed(known):
+        found = {(e.path, np.shape(e.value)): e.value for e in parameters.entries(other)}
+        if scales and scales <= set(found):
+            values = {
+                e.path: np.where(e.free, found.get((e.path, np.shape(e.value)), e.value), e.value) for e in moving
+            }
+            return parameters.replace_values(model, {e.path: e.constraint.inside(values[e.path]) for e in moving})
+    return None
 
 
 def plain_prior(model: Model) -> bool:

@@ -39,6 +39,8 @@ class Settings:
         Log of what targets were divided by.
     starts : tuple of arrays
         Further vectors to start from.
+    scouted : bool
+        Whether the starting values are those that a search on some of these rows found.
     """
 
     trainer: Trainer | None
@@ -48,6 +50,7 @@ class Settings:
     name: str = "fit"
     log_scale: float = 0.0
     starts: tuple[np.ndarray, ...] = ()
+    scouted: bool = False
 
     @property
     def seconds(self) -> float:

@@ -18,6 +18,7 @@ class TrainingData:
     X : array (n, D)
         Or an object that reads some rows of a file at a time: it has ``len``, ``shape`` and ``[rows]``.
     y : array (n,)
+        Or (n, K): K targets with the same prior and noise, each on its own given these.
     noise_variance : array (n,) or None
         Known variances of the noise of each target, on top of the likelihood's own.
     weights : array (n,) or None
@@ -54,6 +55,11 @@ class TrainingData:
         return noise if self.weights is None else noise / self.weights
 
     @property
+    def n_targets(self) -> int:
+        """Number of targets in a row."""
+        return 1 if self.y.ndim == 1 else self.y.shape[1]
+
+    @property
     def size(self) -> float:
         """How many rows count: the sum of the weights."""
         return len(self.y) if self.weights is None else float(np.sum(self.weights))
@@ -67,3 +73,8 @@ class TrainingData:
     def spare(self) -> Spare:
         """Memory of the last evaluation at these rows, for the next."""
         return Spare()
+
+
+def over_targets(values: Any) -> Any:
+    """Sum of values (n, K) over the targets of a row; values (n,) of one target as they are."""
+    return values if values.ndim == 1 else values.sum(axis=1)

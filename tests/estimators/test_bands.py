@@ -59,8 +59,8 @@ def test_hyperparameters_are_those_of_the_other_rows():
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=24)
     model = GPRegressor(SquaredExponential([1.0, 1.0], 1.0), calibrate=False, normalize=False).fit(X, y)
     objective, theta = model.objective(X, y), model.fit_result_.theta
-    plain = errors_of_rows_left_out(objective, theta, np.eye(len(theta))[:0])
-    moved = errors_of_rows_left_out(objective, theta, np.eye(len(theta)))
+    plain = errors_of_rows_left_out(objective, theta, np.eye(len(theta))[:0])[:, 0]
+    moved = errors_of_rows_left_out(objective, theta, np.eye(len(theta)))[:, 0]
     truth = []
     for i in range(24):
         others = np.arange(24) != i

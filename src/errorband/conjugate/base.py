@@ -46,6 +46,11 @@ class Engine(abc.ABC):
 
     def supports(self, latent: Latent, data: TrainingData) -> str | None:
         """None if this prior and these data can be dealt with; else a sentence with the reason and a remedy."""
+        if data.n_targets > 1:
+            return (
+                f"y has {data.n_targets} columns, which share one factorisation with approximation='exact' only; for a "
+                "model each use MultiOutputRegressor of sklearn.multioutput."
+            )
         if latent.mean.marginalize:
             return "A marginalised mean needs approximation='exact'; use marginalize=False with an approximation."
         return None

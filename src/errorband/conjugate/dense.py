@@ -8,11 +8,12 @@ import numpy as np
 
 from errorband import linalg
 from errorband.conjugate.base import Closed, Engine, gradient
-from errorband.data import TrainingData
+from errorband.data import TrainingData, over_targets
 from errorband.latents import Latent
 from errorband.posterior import DensePosterior, SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.programs import program
+from errorband.rows import pad_zeros
 from errorband.structures.dense import gram_inner
 
 
@@ -25,7 +26,8 @@ class DenseEngine(Engine):
 
     One Cholesky factorisation and one inverse from it; derivatives in all hyperparameters follow from the last matrix.
     Coefficients β of the mean integrated out under a flat prior replace A⁻¹ by P = A⁻¹ − A⁻¹H(HᵀA⁻¹H)⁻¹HᵀA⁻¹ in both,
-    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; eq. 2.45).
+    and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; eq. 2.45). K columns of targets with this prior and noise
+    have the sum of their log evidences, from the same factorisation: ½(ααᵀ − K A⁻¹) with α (n, K).
     """
 
     def supports(self, latent, data):
@@ -41,9 +43,9 @@ class DenseEngine(Engine):
             inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # in the buffer; its upper triangle
         if f.whitened_back.shape[1]:
             inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
-        noise_bar = 0.5 * (f.weights**2 - np.diagonal(inverse))
+        noise_bar = 0.5 * (over_targets(f.weights**2) - data.n_targets * np.diagonal(inverse))
         linalg.spread_rows(memory.buffer, n)
-        weights = np.concatenate([f.weights, np.zeros(len(memory.buffer) - n)])
+        weights = pad_zeros(f.weights, len(memory.buffer))
         latent_bar = jax.block_until_ready(_pull_back(latent, data.padded, weights, memory.buffer))
         data.spare.give(key, _Memory(K, memory.buffer))
         return Closed(f.log_evidence, latent_bar, noise_bar)
@@ -66,6 +68,7 @@ class DenseEngine(Engine):
         f = _at_data(latent, noise, data)
         precision = np.diagonal(linalg.inverse_from_cholesky(f.factor, overwrite=True)).copy()
         precision -= np.sum(f.whitened_back**2, axis=1)
+        precision = precision if data.y.ndim == 1 else np.tile(precision[:, None], data.n_targets)
         return GaussianPredictive(data.y - f.weights / precision, np.sqrt(1.0 / precision))
 
     def inner(self, approximation, latent, X, layout, bar, residual_bar):
@@ -91,7 +94,7 @@ class _Factors(NamedTuple):
     """A = LLᵀ and what follows from it."""
 
     log_evidence: float
-    weights: np.ndarray  # α = A⁻¹(r − Hβ) = P r
+    weights: np.ndarray  # α = A⁻¹(r − Hβ) = P r; a column for each of several targets
     factor: np.ndarray  # L
     jitter: float
     coefficients: np.ndarray  # β
@@ -113,14 +116,15 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
     A[:] = np.asarray(K)[:n, :n]
     A.flat[:: n + 1] += noise
     chol = linalg.cholesky(A, overwrite=True)
-    r = data.y - np.asarray(m)[:n]
+    m, K = np.asarray(m)[:n], data.n_targets
+    r = data.y - (m if data.y.ndim == 1 else m[:, None])
     H = np.zeros((n, 0)) if data.basis is None else data.basis
     p = H.shape[1]
     # Flat prior on p coefficients: n − p degrees of freedom are left (eq. 2.45).
-    constant = (n - p) * np.log(2 * np.pi)
+    constant = K * (n - p) * np.log(2 * np.pi)
     if p == 0:
         alpha = linalg.solve_cholesky(chol.factor, r)
-        value = -0.5 * (r @ alpha + chol.log_det + constant)
+        value = -0.5 * (np.vdot(r, alpha) + K * chol.log_det + constant)
         return _Factors(float(value), alpha, chol.factor, chol.jitter, np.zeros(0), np.zeros((0, 0)), H, H)
     if n <= p:
         raise ValueError(f"Integrating out {p} coefficients of the mean needs more than {p} rows; there are {n}.")
@@ -133,7 +137,7 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
     beta = linalg.solve_cholesky(inner.factor, B.T @ linalg.solve_lower(chol.factor, r))
     alpha = linalg.solve_cholesky(chol.factor, r - H @ beta)
     back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
-    value = -0.5 * (r @ alpha + chol.log_det + inner.log_det + constant)
+    value = -0.5 * (np.vdot(r, alpha) + K * (chol.log_det + inner.log_det) + constant)
     return _Factors(float(value), alpha, chol.factor, chol.jitter, beta, inner.factor, B, back)
 
 
@@ -146,12 +150,16 @@ def _covariance(latent: Latent, X: Any, memory: Any) -> tuple[Any, Any]:
 @program
 def _pull_back(latent: Latent, X: Any, weights: Any, inverse: Any) -> Latent:
     """Derivatives in the latent prior, from α and the upper triangle of A⁻¹."""
+    targets = 1 if weights.ndim == 1 else weights.shape[1]
 
     def rows(start, size):
-        """Rows of 2·triu(G) − diag(G), G = ½(ααᵀ − A⁻¹): ⟨G, ∂K⟩ = ⟨this, ∂K⟩ for symmetric ∂K."""
+        """Rows of 2·triu(G) − diag(G), G = ½(ααᵀ − A⁻¹), A⁻¹ for each target: ⟨G, ∂K⟩ = ⟨this, ∂K⟩, ∂K symmetric."""
         row, column = start + jnp.arange(size)[:, None], jnp.arange(len(weights))[None, :]
         share = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
         own, part = (jax.lax.dynamic_slice_in_dim(a, start, size) for a in (weights, inverse))
-        return share * (own[:, None] * weights[None, :] - part)
+        product = own[:, None] * weights[None, :] if weights.ndim == 1 else own @ weights.T
+        return share * (product - targets * part)
 
-    return gradient(lambda l: gram_inner(l.kernel.gram, X, rows) + jnp.vdot(weights, l.mean.evaluate(X)), latent)
+    return gradient(
+        lambda l: gram_inner(l.kernel.gram, X, rows) + jnp.vdot(over_targets(weights), l.mean.evaluate(X)), latent
+    )

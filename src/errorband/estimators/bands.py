@@ -89,8 +89,8 @@ class Bands:
         return self.stretch * _quantile(self.df) / _quantile(np.inf)
 
 
-def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | None) -> Bands | None:
-    """The bands that rows left out ask for; None if there are too few of them, or no numbers came out.
+def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | None) -> list[Bands] | None:
+    """The bands of each target that rows left out ask for; None if rows are too few, or no numbers came out.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | 
         return None
     directions = np.eye(len(theta)) if groups is None else np.eye(np.max(groups) + 1)[:, groups]
     z = errors_of_rows_left_out(objective, theta, directions if n <= MOST_ROWS else directions[:0])
-    return bands_of(z) if np.all(np.isfinite(z)) else None
+    return [bands_of(each) for each in z.T] if np.all(np.isfinite(z)) else None
 
 
 def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Errors (n,) in units of the standard deviation, of each row predicted from the others.
+    """Errors (n, K) in units of the standard deviation, of the K targets of each row predicted from the others.
 
     With ℓᵢ(θ) the log density of row i given the others, the hyperparameters found without it are about
 
@@ -126,30 +126,30 @@ def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions:
     directions : array (Q, P)
         What the search moved along; none leaves the hyperparameters alone.
     """
-    y = objective.data.y
+    y = objective.data.y.reshape(len(objective.data.y), -1)
     mean, log_std = _left_out(objective, theta)
     slopes = [(_left_out(objective, theta + STEP * d) - (mean, log_std)) / STEP for d in directions]
     slopes = [s for s in slopes if np.all(np.isfinite(s))]  # nothing is known of a direction that leads nowhere
     z = (y - mean) * np.exp(-log_std)
     if not slopes:
         return z
-    of_mean, of_log_std = np.moveaxis(np.array(slopes), 1, 0)  # (Q, n) each
-    of_density = z * np.exp(-log_std) * of_mean + (z**2 - 1) * of_log_std
+    of_mean, of_log_std = np.moveaxis(np.array(slopes), 1, 0)  # (Q, n, K) each
+    of_density = np.sum(z * np.exp(-log_std) * of_mean + (z**2 - 1) * of_log_std, axis=2)
     F = of_density @ of_density.T + np.eye(len(slopes)) / SPREAD**2
     moved = np.clip(-np.linalg.solve(F, of_density), -REACH, REACH)
-    shift = np.sum(moved * of_mean, axis=0)
-    widening = np.clip(np.sum(moved * of_log_std, axis=0), -REACH, REACH)
+    shift = np.sum(moved[:, :, None] * of_mean, axis=0)
+    widening = np.clip(np.sum(moved[:, :, None] * of_log_std, axis=0), -REACH, REACH)
     return (y - mean - shift) * np.exp(-log_std - widening)
 
 
 def _left_out(objective: Objective, theta: np.ndarray) -> np.ndarray:
-    """Mean and log standard deviation of each row given the others, (2, n); NaN where there are none."""
+    """Mean and log standard deviation of each target given the other rows, (2, n, K); NaN where there are none."""
     try:
         found = objective.leave_one_out(theta)
     except np.linalg.LinAlgError:
-        return np.full((2, len(objective.data.y)), np.nan)
+        return np.full((2, len(objective.data.y), objective.data.n_targets), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.array([found.mean, np.log(found.std)])
+        return np.array([found.mean, np.log(found.std)]).reshape(2, len(found.mean), -1)
 
 
 def bands_of(z: np.ndarray) -> Bands:

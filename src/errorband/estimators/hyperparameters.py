@@ -63,10 +63,12 @@ def hyperparameters(
     ``names`` are those of the inputs, if the model does not know them, ``classes`` what people call the classes.
     """
     names = input_names(model) if names is None else names
-    if len(model.members_) > 1:  # one model for each class
+    if len(model.members_) > 1:  # one model for each class, or for each target
+        targets = [f"{target} {k}" for k in range(len(model.members_))]
+        labels = getattr(model, "classes_", targets) if classes is None else classes
         return Hyperparameters(
             dataclasses.replace(h, part=f"{h.part}, {label}")
-            for label, own in zip(model.classes_ if classes is None else classes, model.members_, strict=True)
+            for label, own in zip(labels, model.members_, strict=True)
             for h in hyperparameters(own, target, names)
         )
     transform = model.scaling_.transform

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from errorband.data import TrainingData
 from errorband.estimators.bands import Bands
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
+from errorband.estimators.several_targets import check_one, stacked
 from errorband.parameters.checks import check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
@@ -22,7 +24,8 @@ JOINT_DRAWS = 2_000  # from which the joint covariance of transformed targets is
 class PredictsTargets(GaussianProcess):
     """A fitted Gaussian process that predicts numbers: what :class:`GPRegressor` can be asked after ``fit``."""
 
-    bands_: Bands  # where the shape of the predictive distribution was learned
+    bands_: Any  # where the shape of the predictive distribution was learned
+    estimators_: list[Any]  # of several targets only
 
     # ------------------------------------------------------------------ distributions
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, latent: bool | str = False) -> Any:
@@ -32,13 +35,17 @@ class PredictsTargets(GaussianProcess):
         ----------
         X : array or DataFrame (n, D)
         return_std, return_cov : bool
-            Also return the standard deviation of each target, or the covariance matrix of all; not both.
+            Also return the standard deviation of each target, or the covariance matrix of all; not both. After a fit to
+            y (n, K) all are (n, K), and covariances (n, n, K).
         latent : bool or str
             Describe the function itself instead of noisy targets: noise is left out of the spread. With several latent
             functions the name of one, from ``latent_names_``.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not both; the standard deviations are in the diagonal.")
+        if hasattr(self, "estimators_"):
+            each = [one.predict(X, return_std, return_cov, latent) for one in self.estimators_]
+            return stacked(each) if return_std or return_cov else np.stack(each, axis=-1)
         scaled = self._inputs(X)
         if return_cov:
             return self._joint_prediction(scaled, latent)
@@ -120,6 +127,8 @@ class PredictsTargets(GaussianProcess):
         >>> bool(lower < inner[0] < model.predict([[0.5]]) < inner[1] < upper)
         True
         """
+        if hasattr(self, "estimators_"):
+            return stacked([one.predict_interval(X, level, latent) for one in self.estimators_])
         return self.predictive(X, latent).interval(level)
 
     def predict_quantiles(self, X: Any, q: Any, latent: bool | str = False) -> np.ndarray:
@@ -141,6 +150,8 @@ class PredictsTargets(GaussianProcess):
         >>> bool(low < median < high), bool(abs(median - model.predict([[0.5]])[0]) < 1e-12)
         (True, True)
         """
+        if hasattr(self, "estimators_"):
+            return np.stack([one.predict_quantiles(X, q, latent) for one in self.estimators_], axis=-1)
         return self.predictive(X, latent).quantile(q)
 
     def _units(self, latent: bool | str) -> tuple[float, float]:
@@ -191,6 +202,23 @@ class PredictsTargets(GaussianProcess):
             )
         return self.posterior_.joint(scaled, l)
 
+    # ------------------------------------------------------------------ several targets
+    @property
+    def members_(self) -> list[Any]:
+        """The fitted models this one is made of: itself, or one for each target."""
+        return self.estimators_ if hasattr(self, "estimators_") else super().members_
+
+    def _inputs(self, X: Any) -> np.ndarray:
+        check_one(self)
+        return super()._inputs(X)
+
+    def _rows(self) -> TrainingData:
+        check_one(self)
+        return super()._rows()
+
+    def _card(self) -> str:
+        return "".join(one._card() for one in self.estimators_) if hasattr(self, "estimators_") else super()._card()
+
     # ------------------------------------------------------------------ drawing functions
     def sample_posterior(
         self, X: Any, n_samples: int = 1, random_state: Any = None, latent: bool | str = True
@@ -223,6 +251,7 @@ class PredictsTargets(GaussianProcess):
         >>> bool(np.corrcoef(draws.T)[0, 1] > 0.9)  # neighbours go together
         True
         """
+        check_one(self)
         check_whole("sample_posterior", "n_samples", n_samples)
         l = self._latent_index(latent or True)
         scaled = self._inputs(X)
@@ -251,6 +280,7 @@ class PredictsTargets(GaussianProcess):
         >>> model.sample_prior([[0.0], [5.0]], n_samples=3, random_state=0).shape
         (3, 2)
         """
+        check_one(self)
         check_whole("sample_prior", "n_samples", n_samples)
         scaled, latents = self._inputs(X), self._model.latents
         prior = latent_of(latents, self._latent_index(latent or True))
@@ -291,6 +321,7 @@ class PredictsTargets(GaussianProcess):
 
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
+        check_one(self)
         found = self._in_units(self._reshaped(self._leave_one_out()))
         return LeaveOneOut(found, self.scaling_.original(self._rows().y))
 

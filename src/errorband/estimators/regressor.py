@@ -20,6 +20,7 @@ from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
 from errorband.estimators.predicting import PredictsTargets
 from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
+from errorband.estimators.several_targets import check_one, fit_targets, n_columns
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
     check_columns_are_numeric,
@@ -131,6 +132,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         The shape of the predictive distribution of targets, if ``calibrate`` found one: ``print(model.bands_)``.
     candidates_ : Candidates
         What "auto" chose from, with log evidence and leave-one-out log density: ``print(model.candidates_)``.
+    estimators_ : list of GPRegressor
+        A fitted model for each target, after a fit to y (n, K); what is not about all targets is there: ``loo``,
+        ``predictive``, ``kernel_``.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     outlier_probability_ : array (n,)
@@ -197,12 +201,19 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         ----------
         X : array or DataFrame (n, D)
         y : array (n,)
+            Or (n, K), for Gaussian noise without approximation: K targets that share kernel and noise, in units of the
+            standard deviation of each, and one factorisation. Predictions then have a column for each, and
+            ``estimators_`` has a model for each.
         noise_variance : array (n,), optional
             Known noise variance of each target, on top of the likelihood's own.
         sample_weight : array (n,), optional
             Power of each row's likelihood: 2 counts a row twice, 0 leaves it out. For Gaussian noise a weight divides
             the variance of the noise; predictions are of targets of weight 1.
         """
+        if n_columns(y) > 1:
+            check_kind(y, "y")
+            fit_targets(self, X, y, noise_variance, sample_weight)
+            return self
         ready = self._training(X, y, noise_variance, sample_weight)
         if self.optimizer is not None and (told := too_little(*ready)) is not None:
             warnings.warn(told, UserWarning, stacklevel=2)
@@ -245,6 +256,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         array([0.])
         """
         check_is_fitted(self)
+        check_one(self)
         if hasattr(self, "mixture_members_"):
             return mixed([m.condition_on(X, y, noise_variance) for m in self.mixture_members_])
         new = copy.copy(self)
@@ -284,6 +296,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         >>> bool(abs(model.predict([[np.pi / 2]])[0] - 1) < 0.05)
         True
         """
+        check_one(self)
         if not hasattr(self, "posterior_"):
             return self.fit(X, y, noise_variance, sample_weight)
         self._take_in(self._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
@@ -410,9 +423,14 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         if whole and model.likelihood.conjugate and self._state is None:  # no state: in closed form
             bands = learned_bands(found.objective, found.theta, ties(problem) if result.tied else None)
             if bands is not None:
-                self.bands_ = bands
+                self.bands_ = bands[0] if found.objective.data.y.ndim == 1 else bands
 
     def _likelihood(self) -> Likelihood:
         if is_auto(self.likelihood):
             return getattr(self, "likelihood_", Gaussian())
         return as_likelihood(self.likelihood)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.approximation in ("auto", "exact") and self.likelihood is None
+        return tags

@@ -68,7 +68,8 @@ class Conjugate(Inference):
         if data.weights is None:
             return found
         noise = data.noise(model.likelihood)  # a target has this, whatever its row's weight
-        return GaussianPredictive(found.mean, np.sqrt(found.variance - noise / data.weights + noise))
+        more = noise - noise / data.weights
+        return GaussianPredictive(found.mean, np.sqrt(found.variance + (more if data.y.ndim == 1 else more[:, None])))
 
 
 _STATUS = Status(True, 0, "In closed form.")
@@ -83,5 +84,5 @@ def _constant(model: Model, data, noise_bar: np.ndarray | float = 0.0) -> tuple[
     if data.weights is None:
         return 0.0, float(np.sum(noise_bar))
     noise, w = data.noise(model.likelihood), data.weights
-    constant = 0.5 * np.sum((1.0 - w) * np.log(2 * np.pi * noise) - np.log(w))
-    return float(constant), float(np.sum(noise_bar / w + 0.5 * (1.0 - w) / noise))
+    constant = 0.5 * data.n_targets * np.sum((1.0 - w) * np.log(2 * np.pi * noise) - np.log(w))
+    return float(constant), float(np.sum(noise_bar / w + 0.5 * data.n_targets * (1.0 - w) / noise))

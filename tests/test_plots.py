@@ -1,8 +1,13 @@
 """Plots with matplotlib: what is drawn is what the model says."""
 
+import inspect
+
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -72,7 +77,7 @@ def test_band_is_for_one_input(plane):
 def test_calibration_is_that_of_the_metrics_module(line):
     model, x, y = line
     predictive = model.predictive(x[:, None])
-    ax = plots.plot_calibration(y, predictive)
+    ax = plots.plot_calibration(model, x[:, None], y)
     levels, observed = metrics.calibration_curve(metrics.pit(y, predictive))
     np.testing.assert_array_equal(ax.lines[-1].get_xdata(), levels)
     np.testing.assert_array_equal(ax.lines[-1].get_ydata(), observed)
@@ -92,10 +97,22 @@ def test_relevance_has_the_largest_bar_first(plane):
     assert len(plots.plot_relevance(model, most=1).patches) == 1
 
 
+class Known:
+    """A model with the predictions it is given: the rows are their numbers."""
+
+    def __init__(self, predictive=None, proba=None, classes=None):
+        self.said, self.proba = predictive, proba
+        if classes is not None:
+            self.classes_ = np.asarray(classes)
+            self.predict_proba = lambda X: self.proba[X]
+        else:
+            self.predictive = lambda X: self.said
+
+
 def test_predicted_vs_actual_separates_rows_outside_their_band():
     y = np.array([0.0, 1.0, 9.0])
     predictive = GaussianPredictive([0.5, 0.5, 0.5], [1.0, 1.0, 2.0])
-    ax = plots.plot_predicted_vs_actual(y, predictive, level=0.5)
+    ax = plots.plot_predicted_vs_actual(Known(predictive), np.arange(3), y, level=0.5)
     inside, outside = ax.containers
     assert ax.get_legend_handles_labels()[1] == ["inside its 50 % band (2)", "outside (1)"]
     np.testing.assert_array_equal(outside.lines[0].get_xdata(), [9.0])
@@ -104,25 +121,24 @@ def test_predicted_vs_actual_separates_rows_outside_their_band():
     np.testing.assert_allclose(bars, np.column_stack([lower, upper])[:2])
 
 
-def test_residuals_against_an_input(line):
-    import pandas as pd
-
-    model, x, y = line
-    p = model.predictive(x[:, None])
-    ax = plots.plot_residuals(y, p, pd.Series(x, name="time"))
+def test_residuals_against_an_input(plane):
+    model, X, y = plane
+    p = model.predictive(X)
+    ax = plots.plot_residuals(model, X, y, feature="x1")
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), (y - p.mean) / p.std)
-    assert ax.get_xlabel() == "time"
-    assert plots.plot_residuals(y, p).get_xlabel() == "predicted"
+    np.testing.assert_allclose(ax.lines[-1].get_xdata(), X[:, 1])
+    assert ax.get_xlabel() == "x1"
+    assert plots.plot_residuals(model, X, y).get_xlabel() == "predicted"
 
 
 def test_partial_dependence_as_curve_and_as_levels(plane):
     model, X, _ = plane
-    ax = plots.plot_partial_dependence(model, X, 0, levels=(0.9,))
+    ax = plots.plot_partial_dependence(model, X, feature=0, levels=(0.9,))
     effect = effects.partial_dependence(model, X, 0)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), effect.curve.mean)
     corners = _polygon(ax.collections[0])
     assert corners[:, 1].max() == pytest.approx(effect.curve.interval(0.9)[1].max())
-    ax = plots.plot_partial_dependence(model, X, "x1")
+    ax = plots.plot_partial_dependence(model, X, feature="x1")
     np.testing.assert_array_equal(ax.get_xticks(), [0, 1, 2])
     np.testing.assert_allclose(np.diff(ax.lines[0].get_ydata()), 3, atol=0.2)
 
@@ -148,15 +164,15 @@ def test_trace_ends_at_the_evidence(line):
 
 def test_everything_draws_into_given_axes(line, plane):
     model, x, y = line
-    predictive = model.predictive(x[:, None])
+    X = x[:, None]
     _, axes = plt.subplots(2, 4)
     a = axes.ravel()
     assert plots.plot_band(model, ax=a[0]) is a[0]
-    assert plots.plot_calibration(y, predictive, ax=a[1]) is a[1]
+    assert plots.plot_calibration(model, X, y, ax=a[1]) is a[1]
     assert plots.plot_relevance(plane[0], ax=a[2]) is a[2]
-    assert plots.plot_predicted_vs_actual(y, predictive, ax=a[3]) is a[3]
-    assert plots.plot_residuals(y, predictive, ax=a[4]) is a[4]
-    assert plots.plot_partial_dependence(plane[0], plane[1], 0, ax=a[5]) is a[5]
+    assert plots.plot_predicted_vs_actual(model, X, y, ax=a[3]) is a[3]
+    assert plots.plot_residuals(model, X, y, ax=a[4]) is a[4]
+    assert plots.plot_partial_dependence(plane[0], plane[1], ax=a[5]) is a[5]
     assert plots.plot_trace(model, ax=a[6]) is a[6]
     pair = plt.subplots(1, 2)[1]
     assert plots.plot_map(plane[0], ax=pair) is pair
@@ -167,11 +183,12 @@ def test_class_plots_show_the_metrics():
     share = rng.dirichlet([1.0, 1.0, 1.0], 300)
     y = np.array(["a", "b", "c"])[(share.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)]
     pair = plt.subplots(1, 2)[1]
-    ax = plots.plot_reliability(y, share, ["a", "b", "c"], n_bins=5, ax=pair[0])
+    model, rows = Known(proba=share, classes=["a", "b", "c"]), np.arange(300)
+    ax = plots.plot_reliability(model, rows, y, n_bins=5, ax=pair[0])
     assert ax is pair[0]
     confidence, frequency, _ = metrics.reliability_curve(y, share, ["a", "b", "c"], 5)
     np.testing.assert_allclose(ax.lines[-1].get_xydata(), np.stack([confidence, frequency], axis=1))
-    ax = plots.plot_error_reject(y, share, ["a", "b", "c"], ax=pair[1])
+    ax = plots.plot_error_reject(model, rows, y, ax=pair[1])
     rejected, errors = metrics.error_reject_curve(y, share, ["a", "b", "c"])
     np.testing.assert_allclose(ax.lines[-1].get_xydata(), np.stack([rejected, errors], axis=1))
 
@@ -185,6 +202,36 @@ def test_what_a_plot_cannot_draw_is_refused_in_a_sentence(plane):
         plots.plot_map(model, ax=plt.gca())
     with pytest.raises(TypeError, match="write feature='x1'"):
         plots.plot_partial_dependence(model, "x1")
+    with pytest.raises(
+        TypeError, match=r"plot_calibration\(model, X, y\) draws fitted errorband regressors; got ndarray"
+    ):
+        plots.plot_calibration(y, X, y)
+    with pytest.raises(TypeError, match="plot_residuals draws regressors, and GPClassifier predicts classes"):
+        plots.plot_residuals(classifier, X, y)
+    with pytest.raises(TypeError, match=r"plot_reliability\(model, X, y\) draws fitted classifiers; got GPRegressor"):
+        plots.plot_reliability(model, X, y)
+
+
+def test_all_plots_are_called_in_one_way():
+    for name in plots.__all__:
+        arguments = inspect.signature(getattr(plots, name)).parameters.values()
+        positional = [a.name for a in arguments if a.kind is a.POSITIONAL_OR_KEYWORD]
+        assert positional == ["model", "X", "y"][: len(positional)], name
+        assert next(reversed(list(arguments))).name == "ax", name
+
+
+def test_frames_and_pipelines_are_drawn_by_the_names_of_columns(plane):
+    _, X, y = plane
+    frame = pd.DataFrame(X, columns=["depth", "level"])
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), GPRegressor(optimizer=None)).fit(frame, y)
+    assert plots.plot_residuals(model, frame, y, feature="level").get_xlabel() == "level"
+    assert plots.plot_partial_dependence(model, frame, feature="depth").get_xlabel() == "depth"
+    assert [ax.get_xlabel() for ax in plots.plot_map(model, frame, n_grid=3)] == ["depth", "depth"]
+    assert {t.get_text() for t in plots.plot_relevance(model).get_yticklabels()} == {"depth", "level"}
+    for plot in (plots.plot_calibration, plots.plot_predicted_vs_actual):
+        assert plot(model, frame, y).lines
+    one = make_pipeline(StandardScaler(), GPRegressor(optimizer=None)).fit(X[:, :1], y)
+    assert len(plots.plot_band(one, X[:, 0]).lines) == 2
 
 
 def test_classifiers_are_drawn_by_their_probabilities(plane):
@@ -194,7 +241,7 @@ def test_classifiers_are_drawn_by_their_probabilities(plane):
     assert ax.get_title() == "probability of True"
     at = np.stack(np.meshgrid(*(np.linspace(X[:, j].min(), X[:, j].max(), 5) for j in (0, 1))), axis=-1).reshape(-1, 2)
     np.testing.assert_allclose(np.ravel(ax.collections[0].get_array()), model.predict_proba(at)[:, 1])
-    ax = plots.plot_partial_dependence(model, X, 0)
+    ax = plots.plot_partial_dependence(model, X, feature=0)
     found = effects.class_dependence(model, X, 0)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), found.share[:, 1])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["True"]

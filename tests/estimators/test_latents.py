@@ -125,7 +125,7 @@ def test_effects_plots_and_report(fitted, tmp_path):
     default = effects.partial_dependence(fitted, X, 0, grid=[0.0, 1.0])
     assert_allclose(default.curve.mean, curves["mean"].curve.mean)
     assert not np.allclose(default.curve.mean, curves["log_noise"].curve.mean)
-    assert plots.plot_partial_dependence(fitted, X, 0, latent="log_noise").get_ylabel() == "average log_noise"
+    assert plots.plot_partial_dependence(fitted, X, latent="log_noise").get_ylabel() == "average log_noise"
     left, _ = plots.plot_map(fitted, n_grid=5, latent="log_noise")
     assert left.get_title() == "mean"
     errorband.report(fitted, X[:10], Y[:10]).save(tmp_path / "report.html")

@@ -26,6 +26,7 @@ from errorband.kernels import (
     HalfSpace,
     Laplacian,
     Linear,
+    LowRankCategorical,
     Matern,
     Periodic,
     Polynomial,
@@ -53,6 +54,10 @@ EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "HalfSpace": [(HalfSpace(2.5, 1.5), 1), (HalfSpace(2.5, 0.8), 2), (HalfSpace(3.0, 1.0), 3)],
     "Laplacian": [(Laplacian(0.7, 1.3), 1), (Laplacian([0.5, 1.0, 2.0], 2.0), 3)],
     "Linear": [(Linear(0.5), 1), (Linear([0.5, 2.0]), 2)],
+    "LowRankCategorical": [
+        (LowRankCategorical(1, [[0.7], [-0.4], [1.1]], [0.2, 0.5, 0.3]), 3),
+        (LowRankCategorical(2, [[0.7, 0.1], [-0.4, 0.6]], 0.4, active_dims=[0, 2]), 3),
+    ],
     "Matern": [(Matern([0.7, 1.5], 1.2, nu=nu), 2) for nu in (0.5, 1.5, 2.5)],
     "Periodic": [(Periodic(0.8, 1.3, 1.7), 1), (Periodic([0.8, 1.2], 0.7, [1.5, 2.5]), 2)],
     "Polynomial": [(Polynomial(0.7, 0.5, degree=3), 2)],
@@ -74,7 +79,9 @@ class Example(NamedTuple):
     n_features: int
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
-        """Inputs in the kernel's domain: real numbers, or nodes of the graph."""
+        """Inputs in the kernel's domain: real numbers, nodes of the graph, or at most a single 1 in a row."""
+        if isinstance(self.kernel, LowRankCategorical):
+            return np.eye(self.n_features)[np.argmax(X, axis=1)]
         return np.floor(np.abs(X)) % len(GRAPH) if isinstance(self.kernel, Diffusion) else X
 
     def random_inputs(self, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -154,8 +161,9 @@ def test_covariance(example, data):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_output_is_float64_and_the_users_settings_stay(name):
-    k, n_features = EXAMPLES[name][0]
-    X = np.arange(2 * N * n_features).reshape(2 * N, n_features) % 3
+    example = Example(*EXAMPLES[name][0])
+    k = example.kernel
+    X = example.inputs(np.arange(2 * N * example.n_features).reshape(2 * N, -1) % 3).astype(int)
     before = dict(jax.config.values)
     expected = k(X.astype(np.float64))
     for given_as in (X, X.astype(np.float32), X.tolist(), jnp.asarray(X, jnp.float32)):

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import interpolate, linalg, special
 from scipy.spatial.distance import cdist
 
+from errorband import GPRegressor
 from errorband.kernels import (
     ArcSine,
     BSpline,
@@ -19,6 +20,7 @@ from errorband.kernels import (
     HalfSpace,
     Laplacian,
     Linear,
+    LowRankCategorical,
     Matern,
     Periodic,
     Polynomial,
@@ -206,6 +208,12 @@ REFERENCES = {
         NODES[:3],
         pairs(lambda x, z: 0.7 * (1.0 if np.all(x == z) else np.exp(-1 / 0.6))),
     ),
+    "LowRankCategorical": (
+        LowRankCategorical(2, X3[:4, :2], [0.3, 0.5, 0.7, 0.9]),
+        np.eye(4)[[0, 3, 2, 2]],
+        np.eye(4)[[2, 0, 1]],
+        pairs(lambda x, z: (X3[:4, :2] @ X3[:4, :2].T + np.diag([0.3, 0.5, 0.7, 0.9]))[x.argmax(), z.argmax()]),
+    ),
     "Diffusion": (Diffusion(GRAPH, 0.6, 0.7), NODES, NODES[:3], lambda X, Z: 0.7 * diffusion(X, Z, GRAPH, 0.6)),
     "Projection": (
         Projection(SquaredExponential(ELL2, 0.7), 2, X3[:3, :2]),
@@ -231,6 +239,27 @@ def test_matern_of_one_half_and_laplacian_agree_on_one_input():
 def test_powered_exponential_of_two_is_a_squared_exponential():
     narrower = SquaredExponential(0.7 / np.sqrt(2), 1.3)
     assert_allclose(PoweredExponential(0.7, 1.3, 2.0)(X2, Z2), narrower(X2, Z2), rtol=1e-12)
+
+
+def test_low_rank_labels_say_which_are_alike():
+    """Two of three labels have one function, the third its negative: the model finds the signs, and lends rows."""
+    rng = np.random.default_rng(0)
+    x, label = rng.uniform(-2, 2, 60), np.repeat([0, 1, 2], [28, 4, 28])
+    y = np.array([1.0, 1.0, -1.0])[label] * np.sin(2 * x) + 0.05 * rng.normal(size=60)
+    X = np.column_stack([x, np.eye(3)[label]])
+    kernel = SquaredExponential(active_dims=[0]) * LowRankCategorical(active_dims=[1, 2, 3])
+    model = GPRegressor(kernel).fit(X, y)
+    B = LowRankCategorical(1, *(getattr(model.kernel_.right, name) for name in ("weights", "variance")))(np.eye(3))
+    alike = B / np.sqrt(np.outer(np.diagonal(B), np.diagonal(B)))
+    assert alike[0, 1] > 0.9
+    assert alike[0, 2] < -0.9
+    at = np.linspace(-2, 2, 9)
+    rows = np.column_stack([at, np.tile(np.eye(3)[1], (9, 1))])  # the label with four rows
+    assert np.max(np.abs(model.predict(rows) - np.sin(2 * at))) < 0.2
+    none = np.column_stack([at, np.zeros((9, 3))])
+    assert np.all(model.predict(none, return_std=True)[1] > 0.5)
+    with pytest.raises(ValueError, match="reads 0/1 columns, one for each label"):
+        LowRankCategorical()([[0.0, 2.0]])
 
 
 def test_heat_kernel_spreads_unit_mass_and_is_a_semigroup():

@@ -37,6 +37,7 @@ EXAMPLES = {
     "HalfSpace": lambda k: k.HalfSpace(10.0, 1.0),
     "Laplacian": lambda k: k.Laplacian(1.0, 1.0),
     "Linear": lambda k: k.Linear(1.0),
+    "LowRankCategorical": lambda k: k.LowRankCategorical(1, jnp.ones((D, 1)), jnp.ones(D)),
     "Matern": lambda k: k.Matern(1.0, 1.0),
     "Periodic": lambda k: k.Periodic(1.0, 1.0, period=2.0),
     "Polynomial": lambda k: k.Polynomial(1.0, 1.0),

@@ -213,6 +213,29 @@ def test_another_noise_is_advised_to_gaussian_models_only():
         assert ("HeteroscedasticGaussian" in found["Errors are not equally large everywhere"]) is gaussian
 
 
+def test_a_large_error_where_errors_are_large_is_no_outlier():
+    """Noise that grows sixfold along an input: hardly a table has a row named for that, and a planted one still is."""
+    spread = np.exp(1.8 * (X[:, 0] - 0.5))
+    spread /= np.sqrt(np.mean(spread**2))
+    false = missed = 0
+    for seed in range(60):
+        z = spread * np.random.default_rng(seed).normal(size=300)
+        false += "Outliers" in _errors(z)
+        z[np.argmin(X[:, 0])] = 6.0  # of the model's standard deviation, where that is far more than is typical
+        missed += "Outliers" not in _errors(z)
+    assert false <= 3
+    assert missed == 0
+
+
+def test_rows_of_a_burst_are_not_named_as_outliers_too():
+    z = np.random.default_rng(0).normal(size=300)
+    z[100:110] += 3.5
+    assert np.abs(z[100:110]).max() > 4
+    found = _errors(z)
+    assert "Neighbouring rows err together" in found
+    assert "Outliers" not in found
+
+
 def test_a_burst_is_more_than_what_chance_puts_together():
     rng = np.random.default_rng(0)
     by_chance = [bool(bursts(X, rng.choice(300, 40, replace=False))) for _ in range(60)]

@@ -4,7 +4,7 @@ A new kernel is one file and one line in :data:`KERNELS`, from which the contrac
 """
 
 from errorband.kernels.base import Kernel, Product, Scaled, Sum
-from errorband.kernels.categorical import Categorical
+from errorband.kernels.categorical import Categorical, LowRankCategorical
 from errorband.kernels.diffusion import Diffusion
 from errorband.kernels.dot_product import ArcSine, Constant, Linear, Polynomial
 from errorband.kernels.halfspace import HalfSpace
@@ -34,6 +34,7 @@ KERNELS: dict[str, type[Kernel]] = {
         HalfSpace,
         Laplacian,
         Linear,
+        LowRankCategorical,
         Matern,
         Periodic,
         Polynomial,

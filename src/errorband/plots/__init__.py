@@ -1,4 +1,9 @@
-"""Plots for papers, with matplotlib. Each draws into ``ax`` (a new figure if None) and returns the axes.
+"""Plots for papers, with matplotlib, all called in one way: ``plot_…(model, X, y, *, further, ax=None)``.
+
+The model comes first: a fitted estimator, or a pipeline or search that ends in one. X, rows as they were given to its
+``fit``, may be left out where the training rows will do. y belongs to plots that judge predictions, which need rows
+that were not used to fit. All else goes by its name: ``feature`` is an input by position or column name (behind the
+steps of a pipeline), ``ax`` the axes to draw into and to return, a new figure's if None.
 
 Colours are from Okabe and Ito's palette, which colour-blind readers can tell apart; bands differ in lightness too, so
 that they survive a black-and-white print.

@@ -7,6 +7,7 @@ import numpy as np
 
 from errorband import effects
 from errorband.effects import quiet
+from errorband.metrics.scorers import inside
 from errorband.plots.style import BLUE, LEVELS, VERMILION, axes_or_new, check_numbers, draw_bands, pyplot
 
 
@@ -25,8 +26,8 @@ def plot_band(
 
     Parameters
     ----------
-    model : fitted errorband regressor with one input
-    X : array (g,) or (g, 1), optional
+    model : fitted errorband regressor with one input, or a pipeline that ends in one
+    X : array (g,) or (g, 1) or DataFrame, optional
         Where to draw; by default the range of the training data and a little more.
     levels : sequence of float
         Probabilities of the central bands.
@@ -50,6 +51,9 @@ def plot_band(
     >>> [band.get_label() for band in ax.collections[:3]]
     ['95 % band', '80 % band', '50 % band']
     """
+    if np.ndim(X) == 1 and not isinstance(X, str):
+        X = np.asarray(X)[:, None]
+    model, X = inside(model, X)
     check_numbers("plot_band", model)
     if model.n_features_in_ != 1:
         raise ValueError(
@@ -61,7 +65,7 @@ def plot_band(
         margin = 0.06 * (np.ptp(x) or 1.0)
         grid = np.linspace(x.min() - margin, x.max() + margin, 300)
     else:
-        grid = np.sort(np.asarray(X, dtype=np.float64).ravel())
+        grid = np.sort(effects.inputs(model, X)[:, 0])
     ax = axes_or_new(ax)
     predictive = quiet(model.predictive, grid[:, None], latent=latent)
     draw_bands(ax, grid, predictive, levels)
@@ -85,8 +89,8 @@ def plot_band(
 def plot_partial_dependence(
     model: Any,
     X: Any = None,
-    feature: int | str = 0,
     *,
+    feature: int | str = 0,
     levels: Sequence[float] = LEVELS,
     latent: str | None = None,
     ax: Any = None,
@@ -97,7 +101,7 @@ def plot_partial_dependence(
 
     Parameters
     ----------
-    model : fitted errorband estimator
+    model : fitted errorband estimator, or a pipeline that ends in one
     X : array or DataFrame (n, D), optional
         Rows whose other inputs are averaged over; the training inputs by default.
     feature : int or str
@@ -114,9 +118,10 @@ def plot_partial_dependence(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(30, 2))
     >>> model = GPRegressor().fit(X, X[:, 1] + 0.1 * rng.normal(size=30))
-    >>> plot_partial_dependence(model, X, "x1").get_xlabel()
+    >>> plot_partial_dependence(model, X, feature="x1").get_xlabel()
     'x1'
     """
+    model, X = inside(model, X)
     if hasattr(model, "classes_"):
         return _class_dependence(model, X, feature, axes_or_new(ax))
     effect = effects.partial_dependence(model, X, feature, latent=latent)
@@ -163,7 +168,7 @@ def plot_map(
 
     Parameters
     ----------
-    model : fitted errorband estimator with two inputs
+    model : fitted errorband estimator with two inputs, or a pipeline that ends in one
     X : array or DataFrame (n, 2), optional
         The map covers the range of these rows; the training inputs by default.
     n_grid : int
@@ -184,6 +189,7 @@ def plot_map(
     >>> left.get_title(), right.get_title()
     ('mean', 'standard deviation')
     """
+    model, X = inside(model, X)
     titles = ["mean", "standard deviation"]
     if classes := hasattr(model, "classes_"):
         titles = [f"probability of {model.classes_[c]}" for c in _classes_to_draw(model)]
@@ -225,7 +231,7 @@ def plot_relevance(model: Any, X: Any = None, *, most: int = 20, ax: Any = None)
 
     Parameters
     ----------
-    model : fitted errorband regressor
+    model : fitted errorband estimator, or a pipeline that ends in one
     X : array or DataFrame (n, D), optional
         Rows that say how the inputs are distributed; the training inputs by default.
     most : int
@@ -241,6 +247,7 @@ def plot_relevance(model: Any, X: Any = None, *, most: int = 20, ax: Any = None)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x1', 'x0']
     """
+    model, X = inside(model, X)
     values, names = effects.relevance(model, X), effects.input_names(model)
     order = np.argsort(-values, kind="stable")[:most]
     ax = axes_or_new(ax)

@@ -5,35 +5,35 @@ from typing import Any
 import numpy as np
 
 from errorband import metrics
-from errorband.effects import search_log_evidence
-from errorband.plots.style import BLUE, GREY, VERMILION, axes_or_new
-from errorband.predictive import Predictive
+from errorband.effects import feature_position, input_names, inputs, search_log_evidence
+from errorband.metrics.scorers import inside
+from errorband.plots.style import BLUE, GREY, VERMILION, axes_or_new, judged_numbers
 
 
-def plot_calibration(y: Any, predictive: Predictive, *, ax: Any = None) -> Any:
+def plot_calibration(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     """How many targets the central bands hold, against how many they should.
 
     The grey area is where a calibrated model stays with probability 95 %, given the number of rows.
 
     Parameters
     ----------
-    y : array (n,)
-        Targets that were not used to fit.
-    predictive : Predictive
-        Their predictive distributions, from ``model.predictive(X)``.
+    model : fitted errorband regressor, or a pipeline that ends in one
+    X, y : array or DataFrame (n, D), array (n,)
+        Rows that were not used to fit, and their targets.
     ax : matplotlib Axes, optional
 
     Examples
     --------
-    >>> from errorband.predictive import GaussianPredictive
-    >>> y = np.random.default_rng(0).normal(size=50)
-    >>> plot_calibration(y, GaussianPredictive(np.zeros(50), np.ones(50))).get_xlabel()
+    >>> from errorband import GPRegressor
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> plot_calibration(GPRegressor().fit(x[::2], y[::2]), x[1::2], y[1::2]).get_xlabel()
     'nominal coverage'
     """
     from errorband.reporting.parts.coverage import coverage_range
 
+    predictive, y = judged_numbers("plot_calibration", model, X, y)
     ax = axes_or_new(ax)
-    y = np.asarray(y, dtype=np.float64)
     levels, observed = metrics.calibration_curve(metrics.pit(y, predictive))
     ax.fill_between(levels, *coverage_range(len(y), levels, 0.95), color=GREY, alpha=0.2, lw=0, label="chance")
     ax.plot([0, 1], [0, 1], "--", color=GREY, lw=1)
@@ -43,34 +43,36 @@ def plot_calibration(y: Any, predictive: Predictive, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_predicted_vs_actual(y: Any, predictive: Predictive, *, level: float = 0.95, ax: Any = None) -> Any:
+def plot_predicted_vs_actual(model: Any, X: Any, y: Any, *, level: float = 0.95, ax: Any = None) -> Any:
     """Predicted against actual targets, each with its band; those outside it in another colour and shape.
 
     Parameters
     ----------
-    y : array (n,)
-    predictive : Predictive
-        From ``model.predictive(X)``.
+    model : fitted errorband regressor, or a pipeline that ends in one
+    X, y : array or DataFrame (n, D), array (n,)
+        Rows that were not used to fit, and their targets.
     level : float
         Probability of the bands.
     ax : matplotlib Axes, optional
 
     Examples
     --------
-    >>> from errorband.predictive import GaussianPredictive
-    >>> ax = plot_predicted_vs_actual([0.0, 5.0], GaussianPredictive([0.1, 0.2], [1.0, 1.0]))
+    >>> from errorband import GPRegressor
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> ax = plot_predicted_vs_actual(GPRegressor().fit(x[::2], y[::2]), [[1.0], [2.0]], [0.8, 5.0])
     >>> ax.get_legend_handles_labels()[1]
     ['inside its 95 % band (1)', 'outside (1)']
     """
+    predictive, y = judged_numbers("plot_predicted_vs_actual", model, X, y)
     ax = axes_or_new(ax)
-    y = np.asarray(y, dtype=np.float64)
     lower, upper = predictive.interval(level)
-    inside = (lower <= y) & (y <= upper)
+    held = (lower <= y) & (y <= upper)
     ends = [min(y.min(), predictive.mean.min()), max(y.max(), predictive.mean.max())]
     ax.plot(ends, ends, "--", color=GREY, lw=1)
     for mask, colour, marker, text in (
-        (inside, BLUE, "o", f"inside its {100 * level:g} % band"),
-        (~inside, VERMILION, "D", "outside"),
+        (held, BLUE, "o", f"inside its {100 * level:g} % band"),
+        (~held, VERMILION, "D", "outside"),
     ):
         mean, spread = predictive.mean[mask], [(predictive.mean - lower)[mask], (upper - predictive.mean)[mask]]
         ax.errorbar(y[mask], mean, yerr=spread, fmt=marker, ms=3.5, color=colour, elinewidth=0.6, alpha=0.7,
@@ -80,31 +82,38 @@ def plot_predicted_vs_actual(y: Any, predictive: Predictive, *, level: float = 0
     return ax
 
 
-def plot_residuals(y: Any, predictive: Predictive, x: Any = None, *, ax: Any = None) -> Any:
+def plot_residuals(model: Any, X: Any, y: Any, *, feature: int | str | None = None, ax: Any = None) -> Any:
     """Residuals in standard deviations of the prediction, against an input or, by default, the predicted mean.
 
     Parameters
     ----------
-    y : array (n,)
-    predictive : Predictive
-        From ``model.predictive(X)``.
-    x : array (n,), optional
-        Values of an input.
+    model : fitted errorband regressor, or a pipeline that ends in one
+    X, y : array or DataFrame (n, D), array (n,)
+        Rows that were not used to fit, and their targets.
+    feature : int or str, optional
+        The input, by position or column name.
     ax : matplotlib Axes, optional
 
     Examples
     --------
-    >>> from errorband.predictive import GaussianPredictive
-    >>> ax = plot_residuals([1.0, 3.0], GaussianPredictive([0.0, 0.0], [1.0, 2.0]))
-    >>> ax.lines[-1].get_ydata()
-    array([1. , 1.5])
+    >>> from errorband import GPRegressor
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
+    >>> plot_residuals(GPRegressor().fit(x[::2], y[::2]), x[1::2], y[1::2], feature="x0").get_xlabel()
+    'x0'
     """
+    predictive, y = judged_numbers("plot_residuals", model, X, y)
+    along, name = predictive.mean, "predicted"
+    if feature is not None:
+        last, X = inside(model, X)
+        names = input_names(last)
+        j = feature_position(feature, names)
+        along, name = inputs(last, X)[:, j], names[j]
     ax = axes_or_new(ax)
-    z = (np.asarray(y, dtype=np.float64) - predictive.mean) / predictive.std
     for height in (-2, 0, 2):
         ax.axhline(height, color=GREY, lw=1, ls="--" if height else "-")
-    ax.plot(predictive.mean if x is None else np.asarray(x), z, "o", ms=3.5, color=BLUE, alpha=0.7)
-    ax.set(xlabel="predicted" if x is None else getattr(x, "name", None) or "input", ylabel="residual / sd")
+    ax.plot(along, (y - predictive.mean) / predictive.std, "o", ms=3.5, color=BLUE, alpha=0.7)
+    ax.set(xlabel=name, ylabel="residual / sd")
     return ax
 
 
@@ -113,7 +122,7 @@ def plot_trace(model: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : fitted errorband estimator
+    model : fitted errorband estimator, or a pipeline that ends in one
     ax : matplotlib Axes, optional
 
     Examples
@@ -124,6 +133,7 @@ def plot_trace(model: Any, *, ax: Any = None) -> Any:
     >>> plot_trace(GPRegressor().fit(x[:, None], y)).get_ylabel()
     'log evidence'
     """
+    model = inside(model)[0]
     if model.fit_result_ is None:
         raise ValueError("There was no search to plot: the model was fitted with optimizer=None.")
     ax = axes_or_new(ax)

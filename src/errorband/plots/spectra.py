@@ -4,18 +4,20 @@ from typing import Any
 
 import numpy as np
 
+from errorband.effects import feature_position, input_names
+from errorband.metrics.scorers import inside
 from errorband.networks import FourierTransform, SupervisedReduction, fourier_transform
 from errorband.plots.style import BLUE, VERMILION, axes_or_new
 
 
-def plot_spectrum(model: Any, *, column: int = 0, level: float = 0.95, ax: Any = None) -> Any:
+def plot_spectrum(model: Any, *, feature: int | str = 0, level: float = 0.95, ax: Any = None) -> Any:
     """Amplitudes of a fitted sparse spectrum against frequency, with bands: a periodogram for uneven samples.
 
     Parameters
     ----------
     model : GPRegressor with ``approximation=SparseSpectrum(...)``, or FourierTransform
-    column : int
-        The input whose frequency is drawn.
+    feature : int or str
+        The input whose frequency is drawn, by position or column name (of a FourierTransform by position).
     level : float
         Probability of the bands.
     ax : matplotlib Axes, optional
@@ -30,9 +32,14 @@ def plot_spectrum(model: Any, *, column: int = 0, level: float = 0.95, ax: Any =
     >>> plot_spectrum(model).get_ylabel()
     'amplitude'
     """
+    model = inside(model)[0]
     found = model if isinstance(model, FourierTransform) else fourier_transform(model)
+    names = [str(j) for j in range(found.frequency.shape[1])] if found is model else input_names(model)
     ax = axes_or_new(ax)
-    frequency, (low, high) = np.abs(found.frequency[:, column]), found.amplitude_interval(level)
+    frequency, (low, high) = (
+        np.abs(found.frequency[:, feature_position(feature, names)]),
+        found.amplitude_interval(level),
+    )
     ax.vlines(frequency, low, high, color=BLUE, alpha=0.4, lw=3, label=f"{100 * level:g} % interval")
     ax.plot(frequency, found.amplitude, "o", ms=3, color=VERMILION, label="amplitude")
     ax.set(xlabel="frequency (cycles per unit)", ylabel="amplitude", ylim=(0, None))
@@ -40,12 +47,12 @@ def plot_spectrum(model: Any, *, column: int = 0, level: float = 0.95, ax: Any =
     return ax
 
 
-def plot_scree(reduction: Any, *, ax: Any = None) -> Any:
+def plot_scree(model: Any, *, ax: Any = None) -> Any:
     """Singular values of the input weights of a trained network, and the information that so many directions keep.
 
     Parameters
     ----------
-    reduction : SupervisedReduction, fitted; or a fitted model with basis functions
+    model : fitted model with basis functions, or SupervisedReduction
     ax : matplotlib Axes, optional
 
     Examples
@@ -58,9 +65,9 @@ def plot_scree(reduction: Any, *, ax: Any = None) -> Any:
     >>> plot_scree(model).get_xlabel()
     'direction'
     """
+    reduction: Any = inside(model)[0]
     if not isinstance(reduction, SupervisedReduction):
-        found = SupervisedReduction(reduction, prefit=True)
-        reduction = found.fit(*reduction.training_data())
+        reduction = SupervisedReduction(reduction, prefit=True).fit(*reduction.training_data())
     ax = axes_or_new(ax)
     number = 1 + np.arange(len(reduction.singular_values_))
     ax.bar(number, reduction.singular_values_, color=BLUE, alpha=0.6)

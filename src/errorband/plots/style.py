@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from errorband.metrics.scorers import inside
 from errorband.predictive import Predictive
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6b7480"
@@ -30,9 +31,20 @@ def check_numbers(plot: str, model: Any) -> None:
     """Refuse a classifier where a plot is of numbers."""
     if hasattr(model, "classes_"):
         raise TypeError(
-            f"{plot} draws regressors, and {type(model).__name__} predicts classes: draw its predict_proba(X), or the "
-            "curves of errorband.effects.class_dependence(model, X, feature)."
+            f"{plot} draws regressors, and {type(model).__name__} predicts classes: plot_map, plot_partial_dependence, "
+            "plot_reliability and plot_error_reject draw those."
         )
+
+
+def judged_numbers(plot: str, model: Any, X: Any, y: Any) -> tuple[Predictive, np.ndarray]:
+    """What a regressor predicts for rows, and their targets."""
+    last, seen = inside(model, X)
+    check_numbers(plot, last)
+    if not hasattr(last, "predictive"):
+        raise TypeError(
+            f"{plot}(model, X, y) draws fitted errorband regressors; got {type(model).__name__} for the model."
+        )
+    return last.predictive(seen), np.asarray(y, dtype=np.float64)
 
 
 def draw_bands(ax: Any, x: np.ndarray, predictive: Predictive, levels: Sequence[float]) -> None:

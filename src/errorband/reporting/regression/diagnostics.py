@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -119,11 +120,16 @@ def error_findings(
     """Return what leave-one-out scores z of the training rows say: outliers, heavy tails, unequal errors, bursts.
 
     Another noise is advised only where it is ``gaussian``. Outliers go by the scores ``own`` to the model's noise, if
-    bands have another shape.
+    bands have another shape. Where errors are larger in one part of the data an outlier is far from what is typical of
+    its part, and rows of a burst are named there: neither is an outlier for being where it is.
     """
     found: list[Finding] = []
+    unequal, along = _unequal(z, predicted, X, columns, target, gaussian)
+    burst = _burst(z, names)
     size = np.abs(z if own is None else own)
-    wild = np.flatnonzero(size > WILD)
+    if along is not None:
+        size = size / np.maximum(_local_deviation(size, *along), 1.0)
+    wild = np.flatnonzero((size > WILD) & ~names.among([name for finding in burst for name in finding.about]))
     if len(wild):
         wild = wild[np.argsort(-size[wild], kind="stable")]
         lie = "lies" if len(wild) == 1 else "lie"
@@ -133,7 +139,7 @@ def error_findings(
             f"{', or use a likelihood with heavier tails' if gaussian else ''}."
         )
         found.append(Finding("warning", OUTLIERS, text, tuple(names.names[wild])))
-    return found + _tails(z) + _unequal(z, predicted, X, columns, target, gaussian) + _burst(z, names)
+    return found + _tails(z) + unequal + burst
 
 
 def _tails(z: np.ndarray) -> list[Finding]:
@@ -150,11 +156,14 @@ def _tails(z: np.ndarray) -> list[Finding]:
 
 def _unequal(
     z: np.ndarray, predicted: np.ndarray, X: np.ndarray, columns: Sequence[Input], target: str, gaussian: bool
-) -> list[Finding]:
-    """Errors larger in one part of the data than in another, by the test of Kruskal and Wallis on their sizes."""
+) -> tuple[list[Finding], tuple[Input, np.ndarray] | None]:
+    """Errors larger in one part of the data than in another, by the test of Kruskal and Wallis on their sizes.
+
+    With the input along which they are, and its values, if so.
+    """
     size = np.abs(z)
     looks = [(Input.number(f"the prediction of {target}", 0), predicted), *[(c, c.values(X)) for c in columns]]
-    best: tuple[float, str] = (SURE / len(looks), "")
+    best: tuple[float, str, Any] = (SURE / len(looks), "", None)
     for column, values in looks:
         parts = list(parts_of(column, values, 4))
         if len(parts) < 2:
@@ -164,13 +173,36 @@ def _unequal(
         p = float(kruskal(*[size[own] for _, own in parts]).pvalue)
         if p < best[0] and typical[high] > UNEQUAL * typical[low]:
             ratio = f"{number(typical[high] / max(typical[low], 1e-12), 2)} times"
-            best = p, f"Where {parts[high][0]}, errors are {ratio} as large as where {parts[low][0]}"
+            best = p, f"Where {parts[high][0]}, errors are {ratio} as large as where {parts[low][0]}", (column, values)
     if not best[1]:
-        return []
+        return [], None
     text = f"{best[1]}, compared with what the bands say: they are too narrow in one place and too wide in the other."
     if gaussian:
         text += " Let the noise vary with the inputs (HeteroscedasticGaussian), or predict the logarithm."
-    return [Finding("warning", "Errors are not equally large everywhere", text)]
+    return [Finding("warning", "Errors are not equally large everywhere", text)], best[2]
+
+
+def _local_deviation(size: np.ndarray, column: Input, values: np.ndarray) -> np.ndarray:
+    """Standard deviation of errors at each row's place along an input, from their sizes: of its level, or by a curve.
+
+    The curve is a parabola through the logarithms, which a few large errors hardly move. Of a normal variable with
+    standard deviation σ, log |z| has the mean log σ − ½(log 2 + γ).
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 2000)
+    >>> size = np.exp(2 * x) * np.abs(np.random.default_rng(0).normal(size=2000))
+    >>> _local_deviation(size, Input.number("x", 0), x)[[0, 1000, 1999]].round(1)
+    array([1.1, 2.7, 8.5])
+    """
+    known, logs = np.isfinite(values), np.log(np.maximum(size, 1e-3)) + 0.5 * (np.log(2) + np.euler_gamma)
+    found = np.full(len(size), np.mean(logs))
+    if column.levels or len(np.unique(values[known])) < LEAST_GROUP:
+        for value in np.unique(values[known]):
+            found[values == value] = np.mean(logs[values == value])
+    else:
+        found[known] = np.polynomial.Polynomial.fit(values[known], logs[known], 2)(values[known])
+    return np.exp(found)
 
 
 def _burst(z: np.ndarray, names: RowNames) -> list[Finding]:

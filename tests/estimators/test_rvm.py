@@ -12,7 +12,7 @@ from errorband import GPRegressor, RVMClassifier, RVMRegressor
 from errorband.features import KernelColumns
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Gaussian, Poisson
-from errorband.training.sequential import Columns, SequentialBayes
+from errorband.training.sequential import Columns, SequentialBayes, together
 
 X = np.linspace(-10, 10, 100)[:, None]
 TRUTH = np.sinc(X[:, 0] / np.pi)
@@ -100,6 +100,30 @@ def test_at_the_end_no_single_change_helps(seed):
             machine.precision[m] = alpha
             assert dense_evidence(machine, y, noise) <= best + 1e-6
         machine.precision[m] = held
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_all_precisions_and_the_noise_together(seed):
+    """The evidence that is said is the dense one, and no precision and no other noise would raise it."""
+    rng = np.random.default_rng(seed)
+    basis, noise = rng.normal(size=(25, 4)), 0.5
+    y = basis @ rng.normal(size=4) + rng.normal(size=25)
+    columns = Columns(basis, np.full(25, 1 / noise), y / noise)
+    columns, alpha, value = together(columns, np.full(4, 2.0), learns_noise=True)
+    for noises in (1 / columns.weights, 0.9 / columns.weights, 1.1 / columns.weights):
+        machine = SequentialBayes(Columns(basis, 1 / noises, y / noises), alpha)
+        evidence = dense_evidence(machine, y, noises)
+        if noises[0] == 1 / columns.weights[0]:
+            best = evidence
+            assert_allclose(value - 12.5 * np.log(2 * np.pi), best, rtol=1e-8)
+        assert evidence <= best + 1e-6
+    machine = SequentialBayes(columns, alpha)
+    for m in np.flatnonzero(np.isfinite(alpha)):
+        for factor in (0.9, 1.1):
+            machine.precision[m] = factor * alpha[m]
+            assert dense_evidence(machine, y, 1 / columns.weights) <= best + 1e-6
+        machine.precision[m] = alpha[m]
 
 
 def test_both_algorithms_reach_the_same_optimum():

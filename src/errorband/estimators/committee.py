@@ -19,6 +19,7 @@ from errorband.posterior import CommitteePosterior, Posterior
 
 PARTITIONS = "clusters", "random"
 ROWS = 1000  # of a member, if no number of members is given
+LEARNED_FROM = 2000  # rows for hyperparameters, at most: a search factorises again and again, a member once
 
 
 def _has(name: str) -> Any:
@@ -66,7 +67,7 @@ class Committee(Savable, BaseEstimator):
         return X if hasattr(X, "iloc") else array, y
 
     def _first(self, X: Any, y: np.ndarray, rng: Any) -> Any:
-        """A member fitted to as many rows as a part has, drawn at random: all members have its hyperparameters."""
+        """A member fitted to some rows drawn at random, as many as a part has or fewer; all have what it learned."""
         template = self._template()
         if not hasattr(template, "condition_on"):
             raise TypeError(
@@ -77,14 +78,18 @@ class Committee(Savable, BaseEstimator):
         if is_classifier(template):  # one row of each class at least
             known = np.unique(y, return_index=True)[1]
             rows = np.concatenate([known, rows[~np.isin(rows, known)]])
-        rows = np.sort(rows[: max(self._part_size(len(y)), 2)])
+        rows = np.sort(rows[: max(min(self._part_size(len(y)), LEARNED_FROM), 2)])
         first = template.fit(rows_of(X, rows), y[rows])
         if hasattr(first, "estimators_"):
             raise ValueError("A committee multiplies posteriors: use multi_class='joint' for its members.")
         return first
 
     def _template(self) -> Any:
-        return GPRegressor() if self.estimator is None else clone(self.estimator)
+        if self.estimator is None:
+            return GPRegressor()
+        template: Any = clone(self.estimator)
+        # One posterior for all classes: those of a model for each class cannot be multiplied.
+        return template.set_params(multi_class="joint") if getattr(template, "multi_class", "") == "auto" else template
 
     def _part_size(self, n: int) -> int:
         if self.n_members is None:

@@ -19,7 +19,7 @@ class ProductOfExperts(Committee):
     Parameters
     ----------
     estimator : GPRegressor or GPClassifier, optional
-        What members are; with more than two classes ``multi_class="joint"``. Default: ``GPRegressor()``.
+        What members are; with more than two classes they are joint ones. Default: ``GPRegressor()``.
     n_members : int, optional
         Number of parts, about; by default as many as make 1000 rows each.
     weights : {"normalised", "entropy", "none"}

@@ -20,13 +20,17 @@ from errorband.precision import in_double_precision
 from errorband.priors import Gamma
 from errorband.rows import padded_size
 from errorband.training.objective import prepared
-from errorband.training.sequential import Columns, SequentialBayes
+from errorband.training.sequential import Columns, SequentialBayes, together
 from errorband.training.strategy import Found, Problem, Settings, Strategy
 
+NOISE = ("likelihood", "noise_variance")
 SETTLED = 1e-3  # nats: a round that brings less is the last
 SCALES = 1.0, 0.5, 0.25, 0.125  # of the starting length-scales that are tried
 TRIAL_ROWS = 400  # rows to try them on
 CHANGES = 20  # of precisions, for each candidate and round, at most
+TOLERANCES = 1e-2, 1e-3, 1e-5  # nats that a change must bring, at first and later
+BETWEEN = 100  # single changes between two searches for all precisions together, later
+LITTLE = 0.01  # share of the variance of the targets that is noise at the start
 SWEEPS = 500  # of the fixed point, at most
 FROZEN = 1e-3  # change of a log precision below which the fixed point is reached
 
@@ -49,11 +53,14 @@ class Relevance(Strategy):
         deadline = time.perf_counter() + settings.seconds
         model, data = _without_healing(problem.model), problem.data
         centres = model.latent.features.centres
+        learns_noise = settings.trainer is not None and _noise_is_free(model, data)
+        if learns_noise:
+            model = _with_little_noise(model, data)
         if settings.trainer is not None:
-            model = _started(model, problem.rule, data, centres)
+            model = _started(model, problem.rule, data, centres, learns_noise)
         precision, found, value = np.full(len(centres), np.inf), None, -np.inf
         for _ in range(approximation.rounds):
-            changed, precision, model = _choose(approximation, model, problem.rule, data, centres, precision)
+            changed, precision, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
             if found is not None and not changed:
                 break
             brief = settings.within(deadline - time.perf_counter(), n_restarts=0 if found else settings.n_restarts)
@@ -95,6 +102,22 @@ class Relevance(Strategy):
         return self.inner.run(started, dataclasses.replace(settings, n_restarts=0))
 
 
+def _noise_is_free(model: Model, data: TrainingData) -> bool:
+    """Whether the noise is one number that the evidence alone decides."""
+    if not model.likelihood.conjugate or data.weights is not None or data.noise_variance is not None:
+        return False
+    entry = next(e for e in parameters.entries(model) if e.path == NOISE)
+    usual = model.likelihood.constraints["noise_variance"]
+    return not entry.fixed and entry.prior is None and entry.constraint == usual
+
+
+def _with_little_noise(model: Model, data: TrainingData) -> Model:
+    """The model with a hundredth of the variance for noise: then more is tried, and what is noise goes later."""
+    now, least = np.asarray(parameters.value_of(model.likelihood.noise_variance)), model.likelihood.min_noise_variance
+    start = max(min(float(now), LITTLE * float(np.var(data.y))), 1.5 * least)
+    return parameters.replace_values(model, {NOISE: start}) if start > 0 else model
+
+
 def _without_healing(model: Model) -> Model:
     approximation: Any = model.approximation
     return dataclasses.replace(model, approximation=dataclasses.replace(approximation, healing=None))
@@ -126,24 +149,48 @@ def _spread(model: Model, centres: np.ndarray, before: np.ndarray) -> np.ndarray
 
 
 def _choose(
-    approximation: Any, model: Model, rule: Inference, data: TrainingData, centres: np.ndarray, precision: np.ndarray
+    model: Model, rule: Inference, data: TrainingData, centres: np.ndarray, precision: np.ndarray, learns_noise: bool
 ) -> tuple[bool, np.ndarray, Model]:
     """Precisions of all candidates at these hyperparameters; whether any is new, and the model with them."""
+    approximation: Any = model.approximation
     if approximation.algorithm == "batch" or model.likelihood.n_latents > 1:
         new = fixed_point(model, rule, data, centres, precision)
         gained = not np.array_equal(np.isfinite(new), np.isfinite(precision))
         return gained, new, _with_columns(model, centres, new)
     basis = gram(parameters.plain(model.latent.kernel), np.asarray(data.X), centres)
-    gained, again = False, True
+    conjugate, gained, again = model.likelihood.conjugate, False, True
     while again:
         model = _with_columns(model, centres, precision)
-        machine = SequentialBayes(Columns(basis, *_sites(model, rule, data)), precision)
-        before = machine.log_evidence()
-        changes = machine.run(CHANGES * len(centres))
-        again = changes > 0 and machine.log_evidence() > before + SETTLED and not model.likelihood.conjugate
-        gained = gained or (changes > 0 and machine.log_evidence() > before + SETTLED)
-        precision = machine.precision
+        columns = Columns(basis, *_sites(model, rule, data))
+        before = SequentialBayes(columns, precision).log_evidence()
+        learned, precision, value = _settled(columns, precision, learns_noise and conjugate)
+        better = value > before + SETTLED
+        again, gained = better and not conjugate, gained or better
+        if learns_noise and conjugate:
+            noise = (
+                float(parameters.value_of(model.likelihood.noise_variance)) * columns.weights[0] / learned.weights[0]
+            )
+            model = parameters.replace_values(model, {NOISE: max(noise, 1.001 * model.likelihood.min_noise_variance)})
     return gained, precision, _with_columns(model, centres, precision)
+
+
+def _settled(
+    columns: Columns, precision: np.ndarray, learns_noise: bool, tolerances: tuple[float, ...] = TOLERANCES
+) -> tuple[Columns, np.ndarray, float]:
+    """Noise, precisions and log evidence where neither a single change nor all precisions together bring more."""
+    value = -np.inf
+    for tolerance in tolerances:
+        while True:
+            machine = SequentialBayes(columns, precision)
+            most = CHANGES * len(precision) if tolerance == tolerances[0] else BETWEEN
+            changes = machine.run(most, tolerance)
+            before, precision, value = value, machine.precision, machine.log_evidence()
+            if changes == 0 or len(machine.active) == 0:
+                break
+            columns, precision, value = together(columns, precision, learns_noise)
+            if value < before + 0.1 * tolerance:
+                break
+    return columns, precision, value
 
 
 def _sites(model: Model, rule: Inference, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +246,7 @@ def fixed_point(
     return alpha
 
 
-def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndarray) -> Model:
+def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndarray, learns_noise: bool) -> Model:
     """The model at the starting length-scale, of a few, at which the precisions of some rows give most evidence."""
     entries = [e for e in parameters.entries(model.latent.kernel) if e.path[-1] == "lengthscale" and not e.fixed]
     if not entries or model.likelihood.n_latents > 1:
@@ -209,16 +256,9 @@ def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndar
     trials = []
     for scale in SCALES:
         values = {("latents", "0", "kernel", *e.path): scale * np.asarray(e.value) for e in entries}
-        here, evidence = parameters.replace_values(model, values), -np.inf
+        here = parameters.replace_values(model, values)
         basis = gram(parameters.plain(here.latent.kernel), np.asarray(some.X), few)
         dead = np.full(len(few), np.inf)
         columns = Columns(basis, *_sites(_with_columns(here, few, dead), rule, some))
-        for _ in range(3):
-            machine = SequentialBayes(columns, dead)
-            machine.run(CHANGES * len(few), tolerance=1e-2)
-            evidence = machine.log_evidence()
-            if not model.likelihood.conjugate:
-                break
-            columns = machine.with_noise()
-        trials.append((evidence, here))
+        trials.append((_settled(columns, dead, learns_noise, TOLERANCES[:1])[2], here))
     return max(trials, key=lambda trial: trial[0])[1]

@@ -1,20 +1,22 @@
 """Sparse Bayesian learning, one basis function at a time: add, delete or re-estimate, whichever helps most."""
 
-import dataclasses
+import copy
 
 import numpy as np
+import scipy.optimize
 
 from errorband import linalg
 
 REFRESH = 100  # rank-one updates between two computations from scratch
+TOGETHER = 40  # steps of a search for all precisions at once
+GONE = 1e8  # times the precision that the data give it: a basis function that takes no part
 ALIGNED = 1e-9  # a basis function that the others make up but for this share cannot be added
 
 
-@dataclasses.dataclass
 class Columns:
     """Basis functions at the data, and Gaussian sites: what log p(y | f) is taken to be, −½ Σ wₙ(fₙ − bₙ/wₙ)².
 
-    Attributes
+    Parameters
     ----------
     basis : array (N, M)
         k(xₙ, c_m).
@@ -24,18 +26,27 @@ class Columns:
         b; (y − mean)/σ² for Gaussian noise.
     """
 
-    basis: np.ndarray
-    weights: np.ndarray
-    shift: np.ndarray
-
-    def __post_init__(self):
-        self.power = self.weights @ self.basis**2  # φᵀWφ of each
-        self.target = self.shift @ self.basis
-        self.mean = np.divide(self.shift, self.weights, out=np.zeros_like(self.shift), where=self.weights > 0)
+    def __init__(self, basis: np.ndarray, weights: np.ndarray, shift: np.ndarray):
+        self.basis, self.weights, self.shift = basis, weights, shift
+        self.power = weights @ basis**2  # φᵀWφ of each
+        self.target = shift @ basis
+        self.mean = np.divide(shift, weights, out=np.zeros_like(shift), where=weights > 0)
+        self._known, self._scale = {}, 1.0  # products of columns that were asked for, with the weights of the first
 
     def products(self, which: np.ndarray) -> np.ndarray:
         """φᵀWφ of all basis functions with some of them, (M, m)."""
-        return self.basis.T @ (self.weights[:, None] * self.basis[:, which])
+        for m in which:
+            if m not in self._known:
+                self._known[m] = self.basis.T @ (self.weights / self._scale * self.basis[:, m])
+        columns = [self._scale * self._known[m] for m in which]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.basis.shape[1], 0))
+
+    def scaled(self, by: float) -> "Columns":
+        """The same with all site precisions multiplied by a number: other noise."""
+        other = copy.copy(self)
+        for name in ("weights", "shift", "power", "target", "_scale"):
+            setattr(other, name, by * getattr(self, name))
+        return other
 
 
 class SequentialBayes:
@@ -103,14 +114,6 @@ class SequentialBayes:
         weights = self.columns.weights
         return -0.5 * float(fit + log_det - np.sum(np.log(alpha)) - np.sum(np.log(weights[weights > 0])))
 
-    def with_noise(self) -> "Columns":
-        """The same targets with the noise variance of its fixed point, ‖y − Φμ‖²/(N − Σγ), for Gaussian noise."""
-        y = self.columns.mean
-        residual = y - self.columns.basis[:, self.active] @ self.mu
-        known = len(self.active) - self.precision[self.active] @ np.diagonal(self.Sigma)
-        noise = max(float(residual @ residual) / max(len(y) - known, 1.0), 1e-6 * float(np.var(y)), 1e-12)
-        return Columns(self.columns.basis, np.full(len(y), 1.0 / noise), y / noise)
-
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """What the best change of each α alone adds to the log evidence, and that α (infinite: not in the model)."""
         alpha, inside = self.precision, np.isfinite(self.precision)
@@ -172,3 +175,52 @@ def _log_share(alpha: np.ndarray, s: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(1); zero where α is infinite."""
     share = -0.5 * np.log1p(s / alpha) + 0.5 * q * q / (alpha + s)
     return np.where(np.isfinite(alpha), share, 0.0)
+
+
+def together(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
+    """The precisions of all basis functions in the model at their best together, and the noise if it is to be learned.
+
+    With G = Φ_AᵀWΦ_A, t = Φ_Aᵀb and r = α^−½ the whitened weights have the posterior covariance C = (I + rGr)⁻¹ and
+    mean v = Crt, and the evidence has the slopes ½(1 − C_mm − v_m²) in log α_m. Everything is of the size m × m.
+
+    Returns
+    -------
+    columns : Columns
+        With the noise that was found.
+    precision : array (M,)
+        Infinite for basis functions that take no part any more.
+    log_evidence : float
+        As that of :class:`SequentialBayes`.
+    """
+    active = np.flatnonzero(np.isfinite(precision))
+    G, t = columns.products(active)[active], columns.target[active]
+    fit = float(columns.shift @ columns.mean)
+    seen = columns.weights > 0
+    constant, n = 0.5 * float(np.sum(np.log(columns.weights[seen]))), int(np.sum(seen))
+
+    def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        r, by = np.exp(-0.5 * theta[:-1]), np.exp(theta[-1])  # the noise variance is divided by the second
+        try:
+            chol = linalg.cholesky(np.eye(len(r)) + by * r[:, None] * G * r)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(theta)
+        v = linalg.solve_cholesky(chol.factor, by * r * t)
+        log_det = chol.log_det
+        left = np.diagonal(linalg.full_inverse(chol))
+        w = r * v
+        value = constant - 0.5 * (by * (fit - t @ w) + log_det - n * theta[-1])
+        slope = 0.5 * (n - by * (fit - 2 * t @ w + w @ G @ w) - np.sum(1 - left))
+        return -value, -np.append(0.5 * (1 - left - v**2), slope if learns_noise else 0.0)
+
+    most = np.log(GONE * columns.power[active]) + 1.0
+    start = np.append(np.minimum(np.log(precision[active]), most), 0.0)
+    limit = 0.0  # the log of what the noise variance is divided by, at most
+    if learns_noise:
+        limit = max(np.log(1e6 / max(np.var(columns.mean) * columns.weights[0], 1e-300)), 0.0)
+    bounds = [*((None, m) for m in most), (-10.0 if learns_noise else 0.0, limit)]
+    options = {"maxiter": TOGETHER, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-6}
+    found = scipy.optimize.minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    columns = columns.scaled(float(np.exp(found.x[-1])))
+    new, alpha = np.full(len(precision), np.inf), np.exp(found.x[:-1])
+    new[active] = np.where(alpha < GONE * columns.power[active], alpha, np.inf)
+    return columns, new, -float(found.fun)

@@ -104,18 +104,27 @@ class Relevance(Strategy):
 
 def _noise_is_free(model: Model, data: TrainingData) -> bool:
     """Whether the noise is one number that the evidence alone decides."""
-    if not model.likelihood.conjugate or data.weights is not None or data.noise_variance is not None:
+    likelihood: Any = model.likelihood
+    if not likelihood.conjugate or data.weights is not None or data.noise_variance is not None:
         return False
     entry = next(e for e in parameters.entries(model) if e.path == NOISE)
-    usual = model.likelihood.constraints["noise_variance"]
-    return not entry.fixed and entry.prior is None and entry.constraint == usual
+    return not entry.fixed and entry.prior is None and entry.constraint == likelihood.constraints["noise_variance"]
+
+
+def _noise(model: Model) -> float:
+    likelihood: Any = model.likelihood
+    return float(np.asarray(parameters.value_of(likelihood.noise_variance)))
+
+
+def _with_noise(model: Model, noise: float) -> Model:
+    likelihood: Any = model.likelihood
+    return parameters.replace_values(model, {NOISE: max(noise, 1.001 * likelihood.min_noise_variance)})
 
 
 def _with_little_noise(model: Model, data: TrainingData) -> Model:
     """The model with a hundredth of the variance for noise: then more is tried, and what is noise goes later."""
-    now, least = np.asarray(parameters.value_of(model.likelihood.noise_variance)), model.likelihood.min_noise_variance
-    start = max(min(float(now), LITTLE * float(np.var(data.y))), 1.5 * least)
-    return parameters.replace_values(model, {NOISE: start}) if start > 0 else model
+    little = LITTLE * float(np.var(data.y))
+    return _with_noise(model, min(_noise(model), little)) if little > 0 else model
 
 
 def _without_healing(model: Model) -> Model:

@@ -176,10 +176,7 @@ def _choose(
         better = value > before + SETTLED
         again, gained = better and not conjugate, gained or better
         if learns_noise and conjugate:
-            noise = (
-                float(parameters.value_of(model.likelihood.noise_variance)) * columns.weights[0] / learned.weights[0]
-            )
-            model = parameters.replace_values(model, {NOISE: max(noise, 1.001 * model.likelihood.min_noise_variance)})
+            model = _with_noise(model, _noise(model) * columns.weights[0] / learned.weights[0])
     return gained, precision, _with_columns(model, centres, precision)
 
 

@@ -44,7 +44,7 @@ from errorband.posterior import POSTERIORS
 from errorband.priors import PRIORS
 from errorband.samplers import Chains
 from errorband.structures import PREDICTORS, SimplexSites, Sites
-from errorband.structures.dense import SignedRoot
+from errorband.structures.signed_root import SignedRoot
 from errorband.training import LBFGS, FitResult, FullBayes
 from errorband.training.certificate import InducingSweep
 from errorband.training.greedy import GreedyCertificate

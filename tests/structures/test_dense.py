@@ -107,3 +107,26 @@ def test_single_precision_stays_single():
         return c.mean, c.log_det, c.marginals(), c.adjoint(), c.state(), c.predictor()(K, jnp.diagonal(K, 0, 1, 2).T)
 
     assert {leaf.dtype for leaf in jax.tree.leaves(jax.eval_shape(run, K))} == {jnp.dtype("float32")}
+
+
+@pytest.mark.parametrize("kind", ["coupled", "uncoupled", "negative definite"])
+def test_two_latents_agree_with_the_general_algebra(kind):
+    """Sites of every sign, of which some are split into a negative diagonal, or into one entry only."""
+    rng = np.random.default_rng(3)
+    K = jnp.concatenate([smooth_covariance(0.1), 2.0 * smooth_covariance(0.4)])
+    precision = rng.normal(size=(N, 2, 2))
+    precision = precision @ np.swapaxes(precision, 1, 2) * 10.0 ** rng.uniform(-3, 3, size=(N, 1, 1))
+    if kind == "uncoupled":
+        precision *= np.eye(2)
+        precision[3, 1, 1], precision[7, 0, 0] = -0.02, -0.02
+    elif kind == "negative definite":
+        precision[::9] = -0.02 * np.array([[1.0, 0.5], [0.5, 0.8]])
+    precision[5] = 0.0
+    sites = Sites(jnp.asarray(rng.normal(size=(N, 2))), jnp.asarray(precision))
+    c, log_z, covariance, adjoint = evaluate(K, sites)
+    general = Dense(K).signed(sites)
+    assert bool(c.proper)
+    np.testing.assert_allclose(log_z, general.log_partition, rtol=1e-10)
+    np.testing.assert_allclose(c.weights, general.weights, atol=1e-9 * np.abs(general.weights).max())
+    np.testing.assert_allclose(covariance, general.marginals()[1], atol=1e-12)
+    np.testing.assert_allclose(adjoint, general.adjoint().K, atol=1e-9 * np.abs(adjoint).max())

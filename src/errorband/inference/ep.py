@@ -30,6 +30,7 @@ SHRINK_IMPROPER = 0.5  # the same if the posterior or a cavity is improper
 GROW = 1.15  # factor on the step otherwise, up to a step of one
 LEAST_STEP = 1e-3
 SHORT, STUCK = 1e-2, 5  # it gives up after so many sweeps in which a step shorter than this was too long
+FLOOR = 1e-4  # or in which a mismatch below this did not fall below the least so far: it is round-off
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
@@ -206,7 +207,7 @@ class EP(SiteInference):
     def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
         """Update all sites at once, with an adaptive step. Returns the sites and the number of sweeps."""
         zero = jax.tree.map(jnp.zeros_like, start)
-        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, 0, 0)
+        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, jnp.inf, 0, 0)
         step = functools.partial(_parallel_sweep, self, prior, data)
         going = lambda state: _going(self, state) & (state.stuck < STUCK)  # noqa: E731
         last = jax.lax.while_loop(going, step, first)
@@ -229,8 +230,9 @@ class _Parallel(NamedTuple):
     direction: Sites  # from the good sites to those that match their tilted moments
     step: Any  # length of the step along the direction
     residual: Any  # mismatch of moments at the good sites
+    least: Any  # mismatch so far
     sweeps: Any
-    stuck: Any  # sweeps in which even a short step was too long
+    stuck: Any  # sweeps in which even a short step was too long, or which ended in round-off
 
 
 class _Sequential(NamedTuple):
@@ -268,8 +270,10 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     residual = jnp.where(now.valid, now.residual, state.residual)
     proposal = jax.tree.map(lambda s, d: s + step * d, good, direction)
     done = now.valid & (now.residual < rule.tolerance)
-    stuck = state.stuck + (worse & (state.step < SHORT))
-    return _Parallel(select(done, state.sites, proposal), good, direction, step, residual, state.sweeps + 1, stuck)
+    round_off = (residual < FLOOR) & (residual >= state.least)
+    stuck = state.stuck + (worse & (state.step < SHORT) | round_off)
+    least, sites = jnp.minimum(state.least, residual), select(done, state.sites, proposal)
+    return _Parallel(sites, good, direction, step, residual, least, state.sweeps + 1, stuck)
 
 
 def _sequential_sweep(rule: EP, prior: PriorAtData, data: Data, order: Any, state: _Sequential) -> _Sequential:

@@ -11,8 +11,8 @@ from errorband.posterior.base import Posterior, checked_variance, latent_of
 from errorband.precision import in_double_precision
 from errorband.programs import program
 from errorband.rows import pad_rows, padded_size, rows_within_budget, slices
-from errorband.structures.dense import SignedRoot
 from errorband.structures.low_rank import LowRankPredictor
+from errorband.structures.signed_root import SignedRoot
 
 
 class PICPosterior(Posterior):

@@ -5,9 +5,10 @@ that every inference rule is built from. ``docs/contracts/structures.md`` states
 """
 
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.dense import Dense, DensePredictor, SignedRoot
+from errorband.structures.dense import Dense, DensePredictor
 from errorband.structures.low_rank import LowRank, LowRankPredictor
 from errorband.structures.low_rank_blocks import LowRankBlocks
+from errorband.structures.signed_root import SignedRoot
 from errorband.structures.simplex import Factors, SimplexPredictor
 from errorband.structures.sites import SimplexSites, Sites
 

@@ -7,7 +7,6 @@ only one block's workspace is in memory.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -135,7 +134,7 @@ class LowRankBlocks(Structure):
         def one_block(B, block):
             """Add ΦᵀEΦ of a block to B; the posterior of ε in the block, and its rows of EΦ."""
             rest, basis, shift, precision = block
-            own: Any = Dense(rest).condition(Sites(shift, precision))
+            own = Dense(rest).signed(Sites(shift, precision))
             half = own.root.half(basis).reshape(-1, L * M)  # E = RᵀΔR; this is RΦ
             signed = own.root.signs[:, None] * half
             return B + half.T @ signed, (own, own.root.back(signed))

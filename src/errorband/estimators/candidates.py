@@ -22,6 +22,9 @@ AUTO = "auto"
 # Rows, drawn at random, that candidates are fitted to.
 ROWS = 300
 
+# Scores that differ by less, in nats, are the same.
+SAME = 0.1
+
 # The roughest kernel, with the two before it: it is tried if the rougher one of these is the better.
 SMOOTHER = {"matern12+linear": ("matern32+linear", "matern52+linear")}
 
@@ -161,7 +164,7 @@ def _worth_trying(estimator: Any, argument: str, name: str, stage: list[_Fit]) -
         return True
     tried = {f.name: f.score for f in stage}
     if (smoother := SMOOTHER.get(name, ())) and all(s in tried for s in smoother):
-        return tried[smoother[0]] >= tried[smoother[1]]
+        return tried[smoother[0]] > tried[smoother[1]] + SAME
     return estimator._worth_trying(argument, name, stage[0].model)
 
 
@@ -194,8 +197,12 @@ def _rows(X: Any, which: np.ndarray) -> Any:
 
 
 def chosen(stage: list[_Fit]) -> _Fit:
-    """The best score, unless another is better by leave-one-out log density, by more than two standard errors."""
-    best = max(stage, key=lambda f: f.score)
+    """The best score, unless another is better by leave-one-out log density, by more than two standard errors.
+
+    The first of those with the same score, to what a search leaves open.
+    """
+    highest = max(f.score for f in stage)
+    best = next(f for f in stage if f.score >= highest - SAME)
     if best.model is None:
         return stage[0]
     for other in sorted(stage, key=lambda f: -f.score):

@@ -172,7 +172,7 @@ def _relevance(c: ClassificationContent) -> Section | None:
     names = c.summary.input_names
     if len(names) < 2:
         return None
-    figure = parts_figures.relevance([names[j] for j in c.order], c.relevance[list(c.order)], "the probability")
+    figure = parts_figures.relevance([names[j] for j in c.order], c.relevance[list(c.order)])
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         "By how much the probabilities typically change when this input alone is replaced by that of another row "

@@ -11,7 +11,7 @@ from errorband.reporting.text import brief, count, listing, number
 MAX_LABEL = 40
 
 
-def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20) -> Figure:
+def relevance(names: list[str], values: np.ndarray, most: int = 20) -> Figure:
     """Bars, the most relevant input on top; ``names`` and ``values`` sorted that way."""
     shown_names, shown = names[:most], np.asarray(values[:most])
     bars = {
@@ -25,7 +25,7 @@ def relevance(names: list[str], values: np.ndarray, target: str, most: int = 20)
     }  # fmt: skip
     top = listing([f"{n} ({number(v)})" for n, v in zip(shown_names[:5], shown[:5], strict=True)])
     alt = f"Bar chart of the relevance of each input, largest first: {top}."
-    shape = layout(f"typical change of {label(target)}", "", yaxis=ticks, xaxis={"rangemode": "tozero"})
+    shape = layout("typical change", "", yaxis=ticks, xaxis={"rangemode": "tozero"})
     return Figure([bars], shape, alt, height=max(180, 70 + 26 * len(shown)))
 
 

@@ -133,7 +133,7 @@ def candidates_section(c: Any) -> Section | None:
         "that is learned; the highest wins, unless another predicts each row from the others better, by more than two "
         "standard errors. The choice of each kind is bold."
     )
-    return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack plain", (1, 2, 3))])
+    return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack", (1, 2, 3))])
 
 
 def candidate_rows(found: Candidates) -> list[tuple[str, bool, str, str, str]]:

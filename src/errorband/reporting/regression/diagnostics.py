@@ -39,7 +39,7 @@ def parts_of(column: Input, values: np.ndarray, n_parts: int) -> Iterator[tuple[
     if column.levels or len(distinct) <= n_parts:
         ranges = [(v, v) for v in distinct]
     else:
-        edges = np.quantile(values[~np.isnan(values)], np.linspace(0, 1, n_parts + 1))
+        edges = np.quantile(values[~np.isnan(values)], np.linspace(0, 1, n_parts + 1), method="inverted_cdf")
         ranges = list(itertools.pairwise(edges))
     for k, (low, high) in enumerate(ranges):
         own = (values >= low) & ((values <= high) if k == len(ranges) - 1 or low == high else (values < high))

@@ -159,7 +159,7 @@ def _relevance(c: RegressionContent) -> Section | None:
     if len(names) < 2:
         return None
     ordered = [names[j] for j in c.order]
-    figure = parts_figures.relevance(ordered, c.relevance[list(c.order)], target)
+    figure = parts_figures.relevance(ordered, c.relevance[list(c.order)])
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         f"By how much the predicted {target} typically changes when this input alone is replaced by that of another "

@@ -99,6 +99,17 @@ def test_a_trapped_search_is_led_out():
     assert found.result.value > linear_log_evidence(data) + 20
 
 
+def test_a_function_that_predicts_nothing_must_pay_for_its_numbers():
+    """A length-scale so short that rows have no neighbours, and little noise: a smooth one takes its place."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(-3, 3, 60), rng.normal(size=60)
+    model = GPRegressor(SquaredExponential(1e-3, 1.0), likelihood=Gaussian(0.05), random_state=0)
+    problem, _, _ = model._problem(*model._training(x[:, None], y, None, None)[:2])
+    found = STRATEGIES["challenge"](_Stay()).run(problem, Settings(LBFGS(), random_state=0))
+    assert "was taken" in found.result.challenged
+    assert found.objective.model_at(found.theta).latent.kernel.lengthscale > 0.1
+
+
 class _Stay(Start):
     """A search that does not leave the start."""
 

@@ -40,7 +40,7 @@ class Candidates:
     log_evidence : tuple of float
         Log evidence of each; −∞ for one that could not be fitted.
     score : tuple of float
-        Log evidence less ½ log n for each learned hyperparameter: by this they are compared.
+        Log evidence less ½ log n for each learned number, with what learned bands add to it: by this they are compared.
     loo : tuple of float
         Mean leave-one-out log density.
     n_rows : tuple of int
@@ -113,6 +113,7 @@ def fit_best(
     some = np.sort(check_random_state(estimator.random_state).permutation(len(y))[:n])
     few = {name: None if values is None else np.asarray(values)[some] for name, values in given.items()}
     best = {argument: names[0] for argument, names in stages.items()}
+    bands = bool(getattr(estimator, "calibrate", False))
     fits, kept = [], []
     for argument, names in stages.items():
         stage: list[_Fit] = []
@@ -123,7 +124,7 @@ def fit_best(
                 break
             elif _worth_trying(estimator, argument, name, stage):
                 model = _with(estimator, best | {argument: name}, [*fits, *stage], bands=n == len(y))
-                stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few))
+                stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
         kept.append(chosen(stage))
         best[argument] = kept[-1].name
         fits += stage
@@ -168,18 +169,18 @@ def _worth_trying(estimator: Any, argument: str, name: str, stage: list[_Fit]) -
     return estimator._worth_trying(argument, name, stage[0].model)
 
 
-def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any]) -> _Fit:
+def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any], bands: bool) -> _Fit:
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a candidate that did not converge is judged by where it got to
             model.fit(X, y, **given)
-            loo = model.loo().log_density
+            loo, added = model._judged_by_rows_left_out(bands)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):
         return _Fit(argument, name, None, -np.inf, -np.inf, np.full(len(y), -np.inf), 0.0)
-    free = sum(len(m.fit_result_.theta) for m in model.members_ if m.fit_result_ is not None)
+    free = sum(m.fit_result_.n_numbers for m in model.members_ if m.fit_result_ is not None)
     evidence = float(model.log_evidence_)
-    score = evidence - 0.5 * free * np.log(len(y))
+    score = evidence + added - 0.5 * free * np.log(len(y))
     return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
 
 

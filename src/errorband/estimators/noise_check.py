@@ -14,6 +14,9 @@ from errorband.predictive import StudentPredictive
 # A gain in nats that is worth a word: at least so much, and so much for each row.
 NATS, PER_ROW = 10.0, 0.05
 
+# Degrees of freedom above two that are not told from two.
+LEAST_LOG_DF = -20.0
+
 # What the names mean to people.
 SAID = {
     "student-t": "heavy tails (StudentT)",
@@ -61,7 +64,8 @@ def _maximum(log_likelihood: Any, start: Any, n_numbers: int, n: int) -> float:
 
 def _student(z: np.ndarray) -> float:
     def log_likelihood(v: np.ndarray) -> float:
-        return float(np.sum(StudentPredictive(np.zeros(len(z)), np.exp(v[1]), 2 + np.exp(v[0])).log_density(z)))
+        df = 2 + np.exp(max(v[0], LEAST_LOG_DF))
+        return float(np.sum(StudentPredictive(np.zeros(len(z)), np.exp(v[1]), df).log_density(z)))
 
     return _maximum(log_likelihood, [1.0, -0.3], 1, len(z))
 

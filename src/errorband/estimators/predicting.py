@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from errorband.data import TrainingData
-from errorband.estimators.bands import Bands
+from errorband.estimators.bands import LEAST_ROWS, Bands, bands_of
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.several_targets import check_one, stacked
@@ -324,6 +324,22 @@ class PredictsTargets(GaussianProcess):
         check_one(self)
         found = self._in_units(self._reshaped(self._leave_one_out()))
         return LeaveOneOut(found, self.scaling_.original(self._rows().y))
+
+    def _judged_by_rows_left_out(self, bands: bool) -> tuple[np.ndarray, float]:
+        """With bands as far as they cost nothing: the hyperparameters are those of all rows.
+
+        They have two numbers, each of which costs ½ log n, and are left away if they do not pay.
+        """
+        own: Any = self._leave_one_out()
+        plain = LeaveOneOut(self._in_units(own), self.scaling_.original(self._rows().y))
+        n, z = len(plain.y), (self._rows().y - own.mean) / own.std
+        if not bands or not self.likelihood_.conjugate or self.approximation_.strategies or n < LEAST_ROWS:
+            return plain.log_density, 0.0
+        if np.ptp(plain.y) == 0 or not np.all(np.isfinite(z)):
+            return plain.log_density, 0.0
+        shaped = LeaveOneOut(self._in_units(bands_of(z).reshaped(own)), plain.y).log_density
+        gain = float(np.sum(shaped - plain.log_density)) - np.log(n)
+        return (shaped, gain) if gain > 0 else (plain.log_density, 0.0)
 
     @property
     def outlier_probability_(self) -> np.ndarray:

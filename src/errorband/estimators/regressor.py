@@ -39,6 +39,9 @@ from errorband.training.tie import ties
 # Residuals of at least and at most so many rows are looked at for what noise they ask for.
 CHECKED = 30, 2000
 
+# Predictions that vary by less than this share of the targets say nothing of the noise.
+LEAST_PREDICTED = 0.1
+
 
 class GPRegressor(RegressorMixin, PredictsTargets):
     """Gaussian-process regression: a prediction with an error band at every input.
@@ -410,7 +413,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         z = (data.y - found.mean) / found.std
         if not np.all(np.isfinite(z)):
             return
-        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), found.mean)
+        # Where nothing is predicted, what is left of leave-one-out means is an image of the targets themselves.
+        mean = found.mean if np.std(found.mean) > LEAST_PREDICTED * np.std(data.y) else np.zeros(len(z))
+        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), mean)
         told = noise_check.advice(self.noise_gains_, len(data.y)) if self.likelihood is None else None
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)

@@ -19,6 +19,11 @@ from errorband.training.strategy import Found, Problem, Settings, Strategy
 # a search goes, are doubted; so is an evidence this much (in nats) below that of a linear model.
 NOISE_SHARE, AT_BOUND, NATS = 0.9, 0.9 * REACH, 1.0
 
+# A function that is said to explain more than half of the variance of the targets, while most rows left out have more
+# than this share of it before them, fits few rows that lie close together by chance.
+UNPREDICTED = 0.9
+LONG = 10.0  # factor on the length-scales of a smoother function
+
 # Random starts of a challenge, beside those of a scout.
 SCATTERED = 2
 
@@ -31,6 +36,10 @@ class Challenge(Strategy):
     length-scales with little noise (of what the data suggest, if values were given), some at random, and, for a
     variational bound, what FITC finds: it is not held back by the inducing inputs that a bound lacks. The best is kept,
     and ``fit_result_.challenged`` says what was doubted and what came of it. For Gaussian noise.
+
+    Doubted is also a function that predicts hardly a row from the others, though little is said to be noise: a short
+    length-scale fits some rows that happen to lie close together. There the other start has long length-scales and
+    much noise, and is kept unless the function pays for its numbers.
     """
 
     def run(self, problem, settings):
@@ -42,7 +51,13 @@ class Challenge(Strategy):
         if found.result.interrupted or interrupts.happened() or left <= 0:
             return found
         doubts = doubted(found, problem)
-        return found if not doubts else challenged(found, doubts, problem, settings.within(left))
+        if doubts:
+            found = challenged(found, doubts, problem, settings.within(left))
+        assert found.result is not None
+        left = settings.seconds - found.result.seconds
+        if found.result.interrupted or left <= 0 or not fits_chance(found):
+            return found
+        return smoothed(found, settings.within(left))
 
 
 def doubted(found: Found, problem: Problem) -> list[str]:
@@ -66,6 +81,55 @@ def doubted(found: Found, problem: Problem) -> list[str]:
         if short > NATS:
             told.append(f"the evidence is {short:.4g} below that of a linear model")
     return told
+
+
+def fits_chance(found: Found) -> bool:
+    """Whether the function is said to explain most of the targets, and tells nothing of most rows from the others."""
+    objective = found.objective
+    model, data = objective.model_at(found.theta), objective.data
+    likelihood: Any = model.likelihood
+    free = {e.path[-1] for e in parameters.entries(objective.model) if not e.fixed}
+    whole = all(latent.features is None for latent in model.latents) and data.y.ndim == 1
+    if not whole or not {"lengthscale", "noise_variance"} <= free:
+        return False
+    variance = float(np.var(data.y))
+    if float(likelihood.noise_variance) > 0.5 * variance:
+        return False
+    try:
+        left_out = objective.leave_one_out(found.theta).variance
+    except np.linalg.LinAlgError:
+        return False
+    return float(np.median(left_out)) > UNPREDICTED * variance > 0
+
+
+def smoothed(found: Found, settings: Settings) -> Found:
+    """What a start with long length-scales and much noise leads to, unless what was found pays for its numbers."""
+    objective, first = found.objective, found.result
+    assert first is not None
+    assert settings.trainer is not None
+    fresh = started_from_data(objective.model, objective.data)
+    moved: dict[tuple[str, ...], Any] = {}
+    for e in parameters.entries(fresh):
+        if not e.fixed and e.path[-1] in ("lengthscale", "noise_variance"):
+            new = float(np.var(objective.data.y)) if e.path[-1] == "noise_variance" else LONG * np.asarray(e.value)
+            moved[e.path] = e.constraint.inside(np.where(e.free, new, e.value))
+    start = parameters.pack(parameters.replace_values(fresh, moved))
+    try:
+        again, warm = settings.trainer.train(objective, start, label=f"{settings.name}, smoother")
+    except KeyboardInterrupt:
+        interrupts.caught()
+        return found
+    except np.linalg.LinAlgError:
+        return found
+    numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
+    loss = first.value - again.value
+    better = loss < 0.5 * (1 + numbers) * np.log(len(objective.data.y))
+    outcome = f"a smoother one has {loss:.3g} less evidence and was taken" if better else "it pays for its numbers"
+    told = f"The function predicts hardly a row from the others, though it explains most of the targets: {outcome}."
+    best, other = (again, first) if better else (first, again)
+    told = f"{first.challenged} {told}".strip()
+    kept = dataclasses.replace(best.after(other), challenged=told, starts=first.starts + again.starts)
+    return dataclasses.replace(found, theta=best.theta, result=kept, warm=warm if better else found.warm)
 
 
 def challenged(found: Found, doubts: list[str], problem: Problem, settings: Settings) -> Found:

@@ -49,6 +49,8 @@ class FitResult:
         Inducing inputs that had no influence and were moved to where they have some.
     tied : bool
         Whether length-scales were kept equal, as the evidence did not pay for one each.
+    n_searched : int or None
+        How many numbers were searched for, if length-scales were kept equal: all of these are one.
     challenged : str
         What was doubted in a first result, and what searches from other starts made of it; empty if nothing was.
     draws : array (S, P) or None
@@ -72,6 +74,7 @@ class FitResult:
     chains: Any = None
     challenged: str = ""
     tied: bool = False
+    n_searched: int | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "stop", Stop(self.stop))  # a file has it as text
@@ -90,6 +93,11 @@ class FitResult:
         """
         gained = self.trace[-1] - self.trace[-1 - LATE] if len(self.trace) > LATE else np.inf
         return self.converged or (not self.interrupted and gained < WORTH)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers were learned; length-scales that were kept equal are one."""
+        return len(self.theta) if self.n_searched is None else self.n_searched
 
     @property
     def interrupted(self) -> bool:

@@ -47,7 +47,7 @@ class Tie(Strategy):
         price = 0.5 * (len(theta) - len(result.theta)) * np.log(len(problem.data.y))
         if found.result.value > result.value + price:
             return dataclasses.replace(found, result=found.result.after(result))
-        kept = dataclasses.replace(result.after(found.result), theta=theta, tied=True)
+        kept = dataclasses.replace(result.after(found.result), theta=theta, tied=True, n_searched=len(result.theta))
         return Found(together.objective, theta, kept, first.warm)
 
 

@@ -121,6 +121,11 @@ def test_mixture_of_distant_narrow_peaks():
     assert_allclose(p.quantile([0.25, 0.75]), [[-1e6, 1e6]], rtol=1e-9)
 
 
+def test_quantiles_beyond_all_numbers_are_the_largest_that_are_given():
+    tails = GaussianMixturePredictive([[0.5, 0.5]], [[0.0, 0.0]], [[1.0, 1e299]]).rescaled(1e20, 3.0)
+    assert_allclose(tails.quantile([0.1, 0.5, 0.9]), [[-1e300, 3.0, 1e300]])
+
+
 def test_mixture_of_counts():
     rates = np.array([[0.5, 30.0], [4.0, 90.0]])
     tables = [

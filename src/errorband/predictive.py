@@ -154,7 +154,8 @@ class RescaledPredictive(Predictive):
         return self.base.log_density((self._targets(y) - self.shift) / self.scale) - np.log(self.scale)
 
     def quantile(self, q):
-        return self.scale * self.base.quantile(q) + self.shift
+        most = FURTHEST / max(self.scale, 1.0)
+        return self.scale * np.clip(self.base.quantile(q), -most, most) + self.shift
 
     def sample(self, n_samples=1, random_state=None):
         return self.scale * self.base.sample(n_samples, random_state) + self.shift

@@ -104,12 +104,15 @@ def log_density(likelihood: Any, y: np.ndarray, size: int) -> Any:
 def by_sites(rule: str, power: float, prior: Prior, m: np.ndarray, new_mean: np.ndarray, log_p: Any) -> Answer | None:
     """Fixed point of a rule with sites, for a likelihood that is log-concave."""
     with np.errstate(all="ignore"):
-        if rule == "Laplace":
-            found = _laplace(prior.S, m, log_p)
-        elif rule == "KL":
-            found = _kl(prior.S, m, prior.residual, log_p)
-        else:
-            found = _ep(prior.S, m, prior.residual, log_p, power)
+        try:
+            if rule == "Laplace":
+                found = _laplace(prior.S, m, log_p)
+            elif rule == "KL":
+                found = _kl(prior.S, m, prior.residual, log_p)
+            else:
+                found = _ep(prior.S, m, prior.residual, log_p, power)
+        except np.linalg.LinAlgError:
+            return None
     if found is None:
         return None
     value, shift, precision = found

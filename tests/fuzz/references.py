@@ -152,8 +152,14 @@ def _expectation(values: np.ndarray) -> np.ndarray:
     return weights @ values / weights.sum()
 
 
-def _settled(old: tuple[np.ndarray, ...], new: tuple[np.ndarray, ...]) -> bool:
-    return all(np.max(np.abs(a - b)) < 1e-7 * (1e-3 + np.max(np.abs(b))) for a, b in zip(old, new, strict=True))
+def _settled(S: np.ndarray, old: tuple[np.ndarray, np.ndarray], new: tuple[np.ndarray, np.ndarray]) -> bool:
+    """Whether shifts and precisions hardly move, in units of the prior."""
+    size = np.max(np.diagonal(S))
+    units = np.sqrt(size), size
+    return all(
+        np.max(np.abs(a - b)) * unit < 1e-7 * (1e-3 + np.max(np.abs(b)) * unit)
+        for a, b, unit in zip(old, new, units, strict=True)
+    )
 
 
 def _kl(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any) -> Any:
@@ -171,7 +177,7 @@ def _kl(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any) -> Any:
         gradient = _expectation(values * GRID[:, None]) / np.sqrt(wide)
         W = -_expectation(values * (GRID[:, None] ** 2 - 1)) / wide
         new = 0.5 * shift + 0.5 * (gradient + W * h), 0.5 * precision + 0.5 * W
-        if _settled((shift, precision), new):
+        if _settled(S, (shift, precision), new):
             divergence = np.sum(shift * h - 0.5 * precision * (h**2 + v)) - log_partition
             return np.sum(_expectation(values)) - divergence, *new
         shift, precision = new
@@ -204,7 +210,7 @@ def _ep(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, power: float) -
             0.5 * shift + 0.5 * (g + nu * cavity_m) / left / power,
             0.5 * precision + 0.5 * nu / left / power,
         )
-        if _settled((shift, precision), new):
+        if _settled(S, (shift, precision), new):
             normaliser = lambda mean, variance: 0.5 * mean**2 / variance + 0.5 * np.log(variance)  # noqa: E731
             each = np.log(Z) + top + normaliser(cavity_m, cavity_v) - normaliser(h, v)
             return log_partition + np.sum(each) / power, *new

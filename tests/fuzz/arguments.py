@@ -36,6 +36,8 @@ def pick(rng: np.random.Generator, values: Any) -> Any:
 def strange_inputs(rng: np.random.Generator) -> Any:
     """Inputs as people have them."""
     X = rng.normal(size=(ROWS, 2))
+    if rng.random() < 0.75:
+        return X
     strange = (
         *(X, X, X.tolist(), X[:, 0], X[:0], X[:, :0], X[None], X.astype(np.float32), X.astype(int), X > 0),
         *(X.astype(object), X.astype(str), np.where(X > 1.5, np.nan, X), np.where(X > 1.5, np.inf, X), X * 1e200),
@@ -48,19 +50,21 @@ def strange_inputs(rng: np.random.Generator) -> Any:
         ),
         *(pd.DataFrame(X).astype(str), "text", None, 3, X[:5], np.zeros((ROWS, 2)), [[1], [1, 2]], {"a": [1]}),
     )
-    return X if rng.random() < 0.75 else pick(rng, strange)
+    return pick(rng, strange)
 
 
 def strange_targets(rng: np.random.Generator) -> Any:
     """Targets as people have them."""
     y = rng.normal(size=ROWS)
+    if rng.random() < 0.75:
+        return pick(rng, (y, y > 0))
     strange = (
         *(y, y, y.tolist(), y[:, None], y[:0], y[:5], y.astype(np.float32), y > 0, y.astype(int), y.astype(str)),
         *(np.where(y > 1, np.nan, y), np.where(y > 1, np.inf, y), y * 1e200, y * 1e-200, np.zeros(ROWS), None, 3),
         *(np.ma.masked_greater(y, 0.5), y.astype("datetime64[s]"), pd.Series(y), pd.Series(y > 0), y.astype(object)),
         *(["a", "b"] * (ROWS // 2), ["a"] * ROWS, np.array([None] * ROWS), np.abs(y), np.arange(ROWS), y + 1j, "text"),
     )
-    return pick(rng, (y, y > 0)) if rng.random() < 0.75 else pick(rng, strange)
+    return pick(rng, strange)
 
 
 def draw(rng: np.random.Generator) -> str:

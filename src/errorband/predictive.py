@@ -48,7 +48,7 @@ class Predictive(abc.ABC):
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of the central interval that contains the target with probability ``level``."""
-        if not 0 < level < 1:
+        if not (isinstance(level, (int, float, np.floating)) and 0 < level < 1):
             raise ValueError(f"level={level!r} must be a probability between 0 and 1, e.g. 0.95.")
         bounds = self.quantile([0.5 - level / 2, 0.5 + level / 2])
         return bounds[:, 0], bounds[:, 1]
@@ -503,7 +503,10 @@ def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step:
 
 def check_probabilities(q: Any) -> np.ndarray:
     """Quantile levels as an array, each strictly between 0 and 1."""
-    q = np.asarray(q, dtype=np.float64)
-    if q.ndim > 1 or not np.all((q > 0) & (q < 1)):
-        raise ValueError(f"Quantile levels must lie strictly between 0 and 1; got {q}.")
-    return q
+    try:
+        levels = np.asarray(q, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"Quantile levels must be numbers, such as 0.5 or [0.025, 0.975]; got {q!r}.") from None
+    if levels.ndim > 1 or not np.all((levels > 0) & (levels < 1)):
+        raise ValueError(f"Quantile levels must lie strictly between 0 and 1; got {levels}.")
+    return levels

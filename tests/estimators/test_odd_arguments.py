@@ -6,6 +6,7 @@ import pytest
 from sklearn.multioutput import MultiOutputRegressor
 
 from errorband import GPClassifier, GPRegressor, RVMRegressor
+from errorband.approximations import FITC
 from errorband.inference import INFERENCES
 from errorband.likelihoods import Softmax
 
@@ -24,6 +25,7 @@ Y = np.sin(X[:, 0])
         (1e-162 * X, Y, "X varies by as little as .*; rescale it"),
         (X, 1e-200 * Y, "y varies by as little as .*; rescale it"),
         (pd.DataFrame(np.c_[X, X], columns=["a", "a"]), Y, "columns of the same name: 'a'. Rename"),
+        (X, np.array(["a", "b"] * 8), "y must hold numbers .*'a'.* For labels of classes use GPClassifier"),
     ],
 )
 def test_data_that_are_not_what_they_seem(X, y, told):
@@ -52,6 +54,35 @@ def test_numbers_of_rows_that_are_no_numbers(given):
 def test_settings_that_are_none(argument):
     with pytest.raises(ValueError, match=rf"{next(iter(argument))}=.*: (give|choose)"):
         GPRegressor(optimizer=None, **argument).fit(X, Y)
+
+
+@pytest.mark.parametrize("argument", [{"inference": X}, {"approximation": X}])
+def test_arrays_in_the_place_of_parts_are_refused(argument):
+    with pytest.raises(TypeError, match=f"{next(iter(argument))} must be"):
+        GPRegressor(optimizer=None, **argument).fit(X, Y)
+    with pytest.raises(ValueError, match=r"optimizer=.*: choose 'lbfgs'"):
+        GPRegressor(optimizer=X).fit(X, Y)
+    with pytest.raises(ValueError, match="give a whole number, one or more, or 'auto'"):
+        FITC([3])
+
+
+def test_levels_and_choices_that_are_none():
+    """Each refusal is a sentence, not Python's complaint about a comparison."""
+    regressor, classifier = GPRegressor(optimizer=None).fit(X, Y), GPClassifier(optimizer=None).fit(X, Y > 0)
+    for level in ([], None, np.zeros(2), b"x", Softmax):
+        with pytest.raises(ValueError, match="must be a probability between 0 and 1"):
+            regressor.predict_interval(X, level=level)
+    for q in (Softmax, "abc", {}):
+        with pytest.raises(TypeError, match="Quantile levels must be numbers"):
+            regressor.predict_quantiles(X, q=q)
+    with pytest.raises(TypeError, match=r"return_std=.*: give True or False"):
+        regressor.predict(X, return_std=np.zeros(2))
+    with pytest.raises(TypeError, match=r"plug_in=.*: give True or False"):
+        classifier.predict_proba(X, plug_in=np.zeros(2))
+    with pytest.raises(TypeError, match="loss must be a matrix of 2 × 2 finite numbers"):
+        classifier.decide(X, loss="abc")
+    with pytest.raises(ValueError, match=r"reject=.* must be a finite number"):
+        classifier.decide(X, reject="abc")
 
 
 def test_every_rule_has_advice_where_it_finds_no_posterior():

@@ -18,6 +18,7 @@ from site_reference import predict as predict_from_sites
 
 LARGEST_CONDITION = 1e8
 STEP = 1e-3  # of differences
+NEAR = 4.0  # a tilted mean further than so many deviations of the cavity is at the end of the grid
 PEAKED = 0.1  # a tilted standard deviation below this part of the cavity's is too narrow for the grid
 
 
@@ -202,7 +203,7 @@ def _ep(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, power: float) -
         Z = _expectation(tilted)
         first = _expectation(tilted * x) / Z
         second = _expectation(tilted * (x - first) ** 2) / Z
-        if not np.all(second > PEAKED**2 * wide):
+        if not np.all((second > PEAKED**2 * wide) & (np.abs(first) < NEAR * np.sqrt(wide))):
             return None
         g, nu = first / wide, (1.0 - second / wide) / wide
         left = 1.0 - cavity_v * nu

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from scipy.special import logsumexp
 
 import dense_reference as dense
 import sparse_reference
 from errorband import GPClassifier, GPRegressor
+from errorband.approximations import DTC
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Bernoulli, Gaussian, OutlierMixture, Softmax, StudentT
+from errorband.likelihoods import Bernoulli, Gaussian, Huber, OutlierMixture, Softmax, StudentT
 from errorband.precision import double_precision
 
 KERNEL = SquaredExponential([0.8, 0.8], 1.44)
@@ -46,6 +48,22 @@ def test_student_with_many_degrees_of_freedom_tends_to_gaussian(rule, data):
     assert 50 < gaps[0] / gaps[1] < 200  # of the order 1/ν
     assert_allclose(many.log_evidence_, exact.log_evidence_, rtol=1e-4)
     assert_allclose(many.predict(X_test), exact.predict(X_test), atol=1e-4)
+
+
+@pytest.mark.parametrize("rule", ["ep", "kl"])
+def test_rows_of_which_features_say_nothing(rule):
+    """Under DTC their latent value is zero for sure, and the likelihood of a row is its own."""
+    far, y = 1e4 * np.arange(6.0)[:, None], np.array([0.3, -1.0, 0.5, 2.0, -0.2, 1.1])
+    model = GPRegressor(
+        SquaredExponential(0.5, 2.0),
+        likelihood=Huber(0.4, 50.0),  # normal noise, but for its tails
+        approximation=DTC(inducing_inputs=far[:2]),
+        inference=rule,
+        optimizer=None,
+        normalize=False,
+    ).fit(far, y)
+    variance = np.array([2.0, 2.0, 0, 0, 0, 0]) + 0.4**2
+    assert_allclose(model.log_evidence_, np.sum(stats.norm.logpdf(y, 0, np.sqrt(variance))), rtol=1e-6)
 
 
 def test_the_variational_bound_is_below_the_sampled_evidence_of_a_student(data):

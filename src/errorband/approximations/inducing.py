@@ -137,7 +137,7 @@ class Inducing(LowRankApproximation):
 
     def __check_init__(self):
         name = type(self).__name__
-        if self.n_inducing != "auto":
+        if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
             check_whole(name, "n_inducing", self.n_inducing, other=", or 'auto'")
         elif self.init == "ivm":
             raise ValueError(f"{name}('auto', init='ivm'): IVM needs the number of rows to choose; give one.")

@@ -376,7 +376,7 @@ class GaussianProcess(Savable, WithArguments):
     def _trainer(self) -> Trainer | None:
         if self.optimizer is None or hasattr(self.optimizer, "train"):
             return self.optimizer
-        if self.optimizer == "lbfgs":
+        if isinstance(self.optimizer, str) and self.optimizer == "lbfgs":
             return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
 

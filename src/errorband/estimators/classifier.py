@@ -25,6 +25,7 @@ from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
+from errorband.parameters.checks import check_answer
 from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
 from errorband.rows import map_rows, rows_within_budget
@@ -431,6 +432,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             uncertainty out and are too extreme.
         """
         scaled = self._inputs(X)
+        check_answer("plug_in", plug_in)
         probabilities = self._plug_in_probabilities if plug_in else self._probabilities
         size = rows_within_budget(64 * len(self.classes_) ** 2, least=256)
         return map_rows(lambda part: probabilities(scaled[part]), len(scaled), size)
@@ -473,7 +475,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         probabilities = self.predict_proba(X)
         n = len(self.classes_)
-        loss = 1.0 - np.eye(n) if loss is None else np.asarray(loss, dtype=np.float64)
+        try:
+            loss = 1.0 - np.eye(n) if loss is None else np.asarray(loss, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"loss must be a matrix of {n} × {n} finite numbers; got {loss!r} ({error}).") from None
         if loss.shape != (n, n) or not np.all(np.isfinite(loss)):
             raise ValueError(
                 f"loss must be a matrix of {n} × {n} finite numbers, a row for each true class and a column for each "
@@ -483,7 +488,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         decisions = self.classes_[np.argmin(expected, axis=1)]
         if reject is None:
             return decisions
-        if not np.isfinite(reject):
+        if not (isinstance(reject, (int, float, np.integer, np.floating)) and np.isfinite(reject)):
             raise ValueError(f"reject={reject!r} must be a finite number: the price of leaving a row undecided.")
         decided = decisions.astype(object)
         # Without the margin a probability of 0.9 would be rejected at reject=0.1, for 1 − 0.9 is a little more.

@@ -10,7 +10,7 @@ from errorband.estimators.bands import LEAST_ROWS, Bands, bands_of
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.several_targets import check_one, stacked
-from errorband.parameters.checks import check_whole, generator
+from errorband.parameters.checks import check_answer, check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
@@ -41,6 +41,8 @@ class PredictsTargets(GaussianProcess):
             Describe the function itself instead of noisy targets: noise is left out of the spread. With several latent
             functions the name of one, from ``latent_names_``.
         """
+        check_answer("return_std", return_std)
+        check_answer("return_cov", return_cov)
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not both; the standard deviations are in the diagonal.")
         if hasattr(self, "estimators_"):

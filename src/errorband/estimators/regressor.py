@@ -24,13 +24,13 @@ from errorband.estimators.several_targets import check_one, fit_targets, n_colum
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
 from errorband.estimators.validation import (
     check_columns_are_numeric,
-    check_finite,
     check_kind,
     check_magnitude,
     check_noise_variance,
     check_one_target,
     check_spread,
     check_weights,
+    finite_numbers,
 )
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.training import Found, Objective, Problem
@@ -322,7 +322,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         check_kind(y, "y")
         check_one_target(type(self).__name__, y)
         X, y = validate_data(self, X, y, reset=scaling is None, dtype=READ_AS, y_numeric=True)
-        y = check_finite(np.asarray(y, dtype=np.float64), "y")
+        y = finite_numbers(y, "y")
         if noise_variance is not None:
             noise_variance = check_noise_variance(noise_variance, len(y))
         weights = None

@@ -208,7 +208,7 @@ def as_approximation(given: Any, n: int, mean: Mean, limit: int) -> tuple[Approx
         return given, None
     if isinstance(given, Features):
         return WeightSpace(given), None
-    if given == "auto":
+    if isinstance(given, str):  # "auto"
         if n <= limit:
             return Exact(), f"No approximation: {n} rows, of at most {limit}."
         if not mean.marginalize:
@@ -229,10 +229,8 @@ def as_rule(given: Any, automatic: Any) -> Inference:
     """The inference rule asked for; ``automatic()`` if none was."""
     if isinstance(given, Inference):
         return given
-    if given == "auto":
-        return automatic()
     if isinstance(given, str):
-        return INFERENCE_NAMES(given)
+        return automatic() if given == "auto" else INFERENCE_NAMES(given)
     raise TypeError(
         f"inference must be an object of errorband.inference or the name of one ({INFERENCE_NAMES.listed()}); got "
         f"{given!r}."

@@ -18,8 +18,12 @@ def check_magnitude(values: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} has values as large as {largest:.2g}; rescale it to below {LARGEST:g}.")
 
 
-def check_finite(values: np.ndarray, name: str) -> np.ndarray:
-    """The values, if all are finite: None among objects has become NaN after scikit-learn looked for it."""
+def finite_numbers(given: Any, name: str) -> np.ndarray:
+    """The values as numbers, if all are finite: None among objects becomes NaN after scikit-learn looked for it."""
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers ({error}). For labels of classes use GPClassifier.") from None
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad) > 0:
         raise ValueError(

@@ -248,7 +248,8 @@ class _Coordinates:
     """
 
     def __init__(self, rows: np.ndarray, mean: Any, scale: Any):
-        self.rows, self.mean, scale = rows, np.asarray(mean)[rows], np.asarray(scale)[rows]
+        self.rows, self.mean = rows, np.asarray(mean)[rows]
+        scale = np.maximum(np.asarray(scale)[rows], 1e-125)  # zero where a value is known, and its site does nothing
         self.upper = i, j = np.triu_indices(self.mean.shape[1])
         self.units = np.concatenate([1 / scale, 1 / (scale[:, i] * scale[:, j])], axis=1)
         self.twice = np.where(i == j, 1.0, 2.0)  # an entry above the diagonal stands for two

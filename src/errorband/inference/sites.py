@@ -28,6 +28,8 @@ from errorband.programs import program
 from errorband.structures import Conditioned, Sites
 from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
 
+KNOWN = 1e-250  # a variance below is none: derivatives of its square root are no numbers
+
 
 class SiteRun(eqx.Module):
     """Outcome of a run, as arrays."""
@@ -290,7 +292,14 @@ def per_datum(likelihood: Likelihood, method: str) -> Any:
         return jax.vmap(function)
     if method == "log_prob":
         return jax.vmap(lambda y, f: function(y, f[0]))
-    return jax.vmap(lambda y, m, V, *rest: function(y, m[0], V[0, 0], *rest))
+
+    def averaged(y, m, V, *power):
+        # Where only features count and they say nothing of a value, it is known: its average is the term itself.
+        known = V[0, 0] < KNOWN
+        exact = likelihood.log_prob(y, jnp.where(known, m[0], 0.0)) * (power[0] if power else 1.0)
+        return jnp.where(known, exact, function(y, m[0], jnp.where(known, 1.0, V[0, 0]), *power))
+
+    return jax.vmap(averaged)
 
 
 def masked(values: Any, mask: Any) -> Any:

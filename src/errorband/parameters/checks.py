@@ -49,6 +49,19 @@ def check_whole(owner: str, name: str, value: Any, least: int = 1, other: str = 
         raise ValueError(f"{owner}({name}={value!r}): give a whole number, {_COUNTS[least]} or more{other}.")
 
 
+def check_answer(name: str, value: Any) -> None:
+    """Raise TypeError unless a value answers a question.
+
+    Examples
+    --------
+    >>> check_answer("return_std", "std")
+    Traceback (most recent call last):
+    TypeError: return_std='std': give True or False.
+    """
+    if not (isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1))):
+        raise TypeError(f"{name}={value!r}: give True or False.")
+
+
 def check_number(owner: str, name: str, value: Any, what: str = "a number above zero", zero: bool = False) -> None:
     """Raise ValueError unless a value is a finite number above zero, or zero if that may be.
 

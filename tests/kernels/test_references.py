@@ -262,6 +262,12 @@ def test_low_rank_labels_say_which_are_alike():
         LowRankCategorical()([[0.0, 2.0]])
 
 
+def test_powers_near_zero_leave_the_variance_as_it_is():
+    """r^p is zero at zero, however small the power."""
+    kernel = PoweredExponential(0.7, 1.3, 1e-3)
+    assert_allclose(np.diagonal(kernel(X2)), kernel.diag(X2), rtol=1e-12)
+
+
 def test_heat_kernel_spreads_unit_mass_and_is_a_semigroup():
     step = 0.05
     grid = np.arange(-10, 10, step)[:, None]

@@ -301,7 +301,7 @@ safe_sqrt.defvjp(_safe_sqrt_forward, _safe_sqrt_backward)
 @jax.custom_vjp
 def safe_power(r2: Float[Array, "*shape"], power: Any) -> Float[Array, "*shape"]:
     """r^power, with derivative zero at zero."""
-    return jnp.exp(0.5 * power * _log(r2))
+    return jnp.where(r2 > 0, jnp.exp(0.5 * power * _log(r2)), 0.0)
 
 
 def _safe_power_forward(r2, power):

@@ -351,15 +351,17 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
     Up to four inputs are subtracted one by one. For more, one matrix product of the centred inputs is faster, but its
     error is ε‖x‖² instead of ε²‖x‖². Values below the error are set to zero, so that equal rows are at distance exactly
     zero, which kernels that are not smooth at zero need. (Otherwise a fused multiply-add could leave ε‖x‖ even after
-    x/ℓ − z/ℓ.)
+    x/ℓ − z/ℓ; and where x/ℓ − centre is rounded once for the norms and twice for the product, ε‖x‖‖centre‖.)
     """
     d, eps = X.shape[1], jnp.finfo(X.dtype).eps
     few = d <= 4
+    origin = jnp.sum(jnp.mean(Z, axis=0) ** 2)
     if not few:
         X, Z = _centred(X, Z)
     size = jnp.sum(X * X, axis=1)[:, None] + jnp.sum(Z * Z, axis=1)[None, :]
     r2 = sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d)) if few else size - 2.0 * X @ Z.T
-    return jnp.where(r2 > (4 * eps**2 if few else (4 + d) * eps) * size, r2, 0.0)
+    error = 4 * eps**2 * size if few else (4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin)
+    return jnp.where(r2 > error, r2, 0.0)
 
 
 def _centred(X, Z):

@@ -25,7 +25,7 @@ from errorband.kernels import Kernel
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
 from errorband.model import Model
-from errorband.parameters.checks import check_whole
+from errorband.parameters.checks import check_latent, check_whole
 from errorband.posterior import MixturePosterior
 from errorband.precision import in_double_precision
 from errorband.predictive import MixturePredictive, Predictive
@@ -467,7 +467,8 @@ class GaussianProcess(Savable, WithArguments):
         return dict(zip(names, latents, strict=True))
 
     def _latent_index(self, latent: Any) -> int:
-        """Position of a latent function, by name; ``True`` names the only one."""
+        """Position of a latent function, by name; True and False mean the only one."""
+        check_latent(latent)
         names = self.likelihood_.latent_names
         if latent in names:
             return names.index(latent)

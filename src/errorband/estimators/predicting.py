@@ -10,7 +10,7 @@ from errorband.estimators.bands import LEAST_ROWS, Bands, bands_of
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.several_targets import check_one, stacked
-from errorband.parameters.checks import check_answer, check_whole, generator
+from errorband.parameters.checks import check_answer, check_latent, check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
@@ -59,7 +59,7 @@ class PredictsTargets(GaussianProcess):
     def _joint_prediction(self, scaled: np.ndarray, latent: bool | str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the targets, or of a latent function, in the units of the data."""
         if self._transform(latent) is not None:  # no closed form
-            moments = self._joint(scaled, self._latent_index(latent or True))
+            moments = self._joint(scaled, self._latent_index(latent))
             draws = self._draw(*moments, scaled, JOINT_DRAWS, 0, latent, getattr(self, "bands_", None))
             return draws.mean(axis=0), np.atleast_2d(np.cov(draws, rowvar=False))
         scale, shift = self._units(latent)
@@ -164,6 +164,7 @@ class PredictsTargets(GaussianProcess):
 
     def _transform(self, latent: bool | str) -> Transform | None:
         """The transform that what is in the units of the targets has gone through."""
+        check_latent(latent)
         in_units = not latent or self.likelihood_.latent_in_units(self._latent_index(latent))
         return self.scaling_.transform if in_units else None
 
@@ -174,6 +175,7 @@ class PredictsTargets(GaussianProcess):
 
     def _predictive(self, scaled: np.ndarray, latent: bool | str) -> Predictive:
         """In the units of the data."""
+        check_latent(latent)
         if not latent:
             offset = self.scaling_.offset(scaled)
             own = self.posterior_.predictive(self._model.likelihood, scaled, offset=offset)
@@ -190,7 +192,7 @@ class PredictsTargets(GaussianProcess):
     def _point_prediction(self, scaled: np.ndarray, latent: bool | str) -> np.ndarray:
         """Mean only, in the units of the data: no variance is computed where the mean does not depend on it."""
         if self._transform(latent) is None and (latent or self.likelihood_.conjugate):
-            mean = self.posterior_.marginals(scaled, variance=False)[0][:, self._latent_index(latent or True)]
+            mean = self.posterior_.marginals(scaled, variance=False)[0][:, self._latent_index(latent)]
             scale, shift = self._units(latent)
             return scale * mean + shift
         return self._predictive(scaled, latent).mean
@@ -255,7 +257,7 @@ class PredictsTargets(GaussianProcess):
         """
         check_one(self)
         check_whole("sample_posterior", "n_samples", n_samples)
-        l = self._latent_index(latent or True)
+        l = self._latent_index(latent)
         scaled = self._inputs(X)
         mean, cov = self._joint(scaled, l)
         return self._draw(mean, cov, scaled, n_samples, random_state, latent, getattr(self, "bands_", None))
@@ -285,7 +287,7 @@ class PredictsTargets(GaussianProcess):
         check_one(self)
         check_whole("sample_prior", "n_samples", n_samples)
         scaled, latents = self._inputs(X), self._model.latents
-        prior = latent_of(latents, self._latent_index(latent or True))
+        prior = latent_of(latents, self._latent_index(latent))
         with double_precision():
             mean = np.asarray(prior.mean.evaluate(scaled))
             if prior.features is not None and prior.features.weight_space:

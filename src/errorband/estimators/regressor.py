@@ -437,5 +437,6 @@ class GPRegressor(RegressorMixin, PredictsTargets):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self.approximation in ("auto", "exact") and self.likelihood is None
+        whole = isinstance(self.approximation, str) and self.approximation in ("auto", "exact")
+        tags.target_tags.multi_output = whole and self.likelihood is None
         return tags

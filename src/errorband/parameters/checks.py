@@ -62,6 +62,12 @@ def check_answer(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r}: give True or False.")
 
 
+def check_latent(value: Any) -> None:
+    """Raise TypeError unless a value says whether a latent function is meant, or which."""
+    if not isinstance(value, (bool, np.bool_, str)):
+        raise TypeError(f"latent={value!r}: give True, False, or the name of a latent function.")
+
+
 def check_number(owner: str, name: str, value: Any, what: str = "a number above zero", zero: bool = False) -> None:
     """Raise ValueError unless a value is a finite number above zero, or zero if that may be.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import HERE, PEERS, RAW, label
-from suites import GRIDS, SUITES
+from suites import GRID_INPUTS, GRIDS, SUITES
 
 TABLE = str(Path(os.environ.get("ERRORBAND_DATA", ".")) / "kin40k.npz")
 BUSY = 0.5  # load average per machine above which other work disturbs the timings
@@ -38,6 +38,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--table", default=TABLE, help="an .npz with X_train, y_train, X_test, y_test (sparse-fit)")
     p.add_argument("--class-size", type=int, default=1000, help="N (classification)")
     p.add_argument("--models", nargs="+", choices=GRIDS, default=list(GRIDS), help="(grid)")
+    p.add_argument("--grid-inputs", nargs="+", type=int, choices=GRID_INPUTS, default=GRID_INPUTS, help="D (grid)")
+    p.add_argument("--most-rows", type=int, default=10**6, help="leave larger cells out (grid)")
+    p.add_argument("--again", action="store_true", help="measure anew the cells that are kept (grid)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--output", type=Path, help="the page; by default docs/benchmarks/SUITE.md")
     return p

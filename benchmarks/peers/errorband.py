@@ -12,7 +12,8 @@ from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.features.points import UNIT
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Gaussian
+from errorband.likelihoods import Bernoulli, Gaussian, StudentT
+from errorband.parameters import Parameter
 from errorband.training import LBFGS
 from peers.base import Model, Record
 from problems import SPARSE_ITERATIONS, Array, labels, split, split_inducing_inputs
@@ -119,7 +120,8 @@ class ProbitEP(Model):
         super().__init__(X, y, theta)
         lengthscale, variance, _ = split(theta)
         kernel = SquaredExponential(lengthscale=lengthscale, variance=variance)
-        gp = GPClassifier(kernel, likelihood=self.likelihood, inference=self.rule, normalize=False)
+        likelihood = Bernoulli(self.likelihood)  # without the offset that others have not
+        gp = GPClassifier(kernel, likelihood=likelihood, inference=self.rule, normalize=False)
         self.objective = gp.objective(X, labels(y))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
@@ -134,6 +136,72 @@ class LogitLaplace(ProbitLaplace):
     likelihood = "logit"
 
 
+class OwnVector(Model):
+    """Models that no other library has: at the starting values that the library chooses, moved as theta is."""
+
+    packages = ("errorband", "jax", "jaxlib", "equinox")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        self.objective = self.made(X, y)
+
+    def made(self, X: Array, y: Array) -> Any:
+        """The objective."""
+        raise NotImplementedError
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        return self.objective.value_and_gradient(self.objective.theta0 + (theta[0] - self.theta[0]))
+
+
+class ProbitEPInducing(OwnVector):
+    rule = "ep"
+
+    def made(self, X: Array, y: Array) -> Any:
+        Z = split_inducing_inputs(self.theta, X.shape[1])[1]
+        approximation = FITC(inducing_inputs=Z)
+        return GPClassifier(inference=self.rule, approximation=approximation, normalize=False).objective(X, labels(y))
+
+
+class ProbitLaplaceInducing(ProbitEPInducing):
+    rule = "laplace"
+
+
+class Softmax3(OwnVector):
+    classes = 3
+
+    def made(self, X: Array, y: Array) -> Any:
+        edges = np.quantile(y, np.arange(1, self.classes) / self.classes)
+        return GPClassifier(multi_class="joint", inference="laplace").objective(X, np.digitize(y, edges))
+
+
+class Softmax10(Softmax3):
+    classes = 10
+
+
+class Heteroscedastic(OwnVector):
+    def made(self, X: Array, y: Array) -> Any:
+        return GPRegressor(likelihood="heteroscedastic", inference="laplace").objective(X, y)
+
+
+class StudentLaplace(Model):
+    """Student's t with four degrees of freedom; the noise variance of theta is its squared scale."""
+
+    packages = ("errorband", "jax", "jaxlib", "equinox")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, noise = split(theta)
+        likelihood = StudentT(df=Parameter(4.0, fixed=True), scale=np.sqrt(noise))
+        kernel = SquaredExponential(lengthscale=lengthscale, variance=variance)
+        gp = GPRegressor(kernel, likelihood=likelihood, inference="laplace", normalize=False)
+        self.objective = gp.objective(X, y)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        half = np.append(np.ones(len(theta) - 1), 0.5)  # the library's vector has the logarithm of the scale
+        value, gradient = self.objective.value_and_gradient(half * theta)
+        return value, half * gradient
+
+
 MODELS = {
     "exact": ExactGP,
     "vfe": VariationalGP,
@@ -141,4 +209,10 @@ MODELS = {
     "probit-ep": ProbitEP,
     "probit-laplace": ProbitLaplace,
     "logit-laplace": LogitLaplace,
+    "probit-ep-fitc": ProbitEPInducing,
+    "probit-laplace-fitc": ProbitLaplaceInducing,
+    "softmax-3": Softmax3,
+    "softmax-10": Softmax10,
+    "heteroscedastic": Heteroscedastic,
+    "student-laplace": StudentLaplace,
 }

@@ -113,10 +113,33 @@ class ProbitLaplace(ProbitEP):
         return GPy.inference.latent_function_inference.Laplace()
 
 
+class StudentLaplace(Model):
+    """Student's t with four degrees of freedom; the noise variance of theta is its squared scale."""
+
+    packages = ("gpy", "paramz")
+
+    def __init__(self, X: Array, y: Array, theta: Array) -> None:
+        super().__init__(X, y, theta)
+        lengthscale, variance, noise = split(theta)
+        kernel = GPy.kern.RBF(X.shape[1], variance=variance, lengthscale=lengthscale, ARD=True)
+        likelihood = GPy.likelihoods.StudentT(deg_free=4.0, sigma2=noise)
+        likelihood.deg_free.fix()
+        laplace = GPy.inference.latent_function_inference.Laplace()
+        self.gp = GPy.core.GP(X, y[:, None], kernel=kernel, likelihood=likelihood, inference_method=laplace)
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        lengthscale, variance, noise = split(theta)
+        values = np.concatenate([[variance], lengthscale, [noise, 4.0]])
+        self.gp[:] = values
+        gradient = self.gp.gradient[:-1] * values[:-1]
+        return float(np.squeeze(self.gp.log_likelihood())), ours(gradient)
+
+
 MODELS = {
     "exact": ExactGP,
     "vfe": VariationalGP,
     "fitc": IndependentGP,
     "probit-ep": ProbitEP,
     "probit-laplace": ProbitLaplace,
+    "student-laplace": StudentLaplace,
 }

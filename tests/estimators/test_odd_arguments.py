@@ -5,7 +5,18 @@ import pandas as pd
 import pytest
 from sklearn.multioutput import MultiOutputRegressor
 
-from errorband import GPClassifier, GPRegressor, RVMRegressor
+from errorband import (
+    BayesianCommittee,
+    GenerativeGaussianClassifier,
+    GPClassifier,
+    GPRegressor,
+    LeastSquaresGPClassifier,
+    PlattScaling,
+    ProbabilisticNearestNeighbour,
+    ProductOfExperts,
+    RVMRegressor,
+    TransductiveGPClassifier,
+)
 from errorband.approximations import FITC
 from errorband.inference import INFERENCES
 from errorband.likelihoods import Softmax
@@ -107,3 +118,75 @@ def test_several_targets_are_refused_with_what_takes_them():
         RVMRegressor(optimizer=None).fit(X, np.column_stack([Y, Y]))
     both = MultiOutputRegressor(GPRegressor(optimizer=None)).fit(X, np.column_stack([Y, -Y]))
     assert both.predict(X).shape == (len(X), 2)
+
+
+# ------------------------------------------------------------------------------- committees and classic classifiers
+MEMBER = GPRegressor(optimizer=None)
+COMMITTEES = [
+    BayesianCommittee(MEMBER, n_members=2, random_state=0),
+    BayesianCommittee(MEMBER, n_members=2, query=5, random_state=0),
+    ProductOfExperts(MEMBER, n_members=2, random_state=0),
+]
+CLASSIC = [
+    GenerativeGaussianClassifier(),
+    GenerativeGaussianClassifier(covariance="each"),
+    LeastSquaresGPClassifier(optimizer=None),
+    PlattScaling(),
+    ProbabilisticNearestNeighbour(),
+    TransductiveGPClassifier(optimizer=None),
+]
+LABELS = np.where(Y > 0, "up", "down")
+
+
+def targets(model):
+    return Y if model in COMMITTEES else LABELS
+
+
+@pytest.mark.parametrize("model", COMMITTEES + CLASSIC, ids=repr)
+@pytest.mark.parametrize(
+    ("X", "told"),
+    [
+        (np.where(X > 1.9, np.nan, X), "NaN"),
+        (np.where(X > 1.9, np.inf, X), "infinity"),
+        (X[:-1], "inconsistent numbers of samples"),
+        (X[:, 0], "Expected 2D array"),
+        (X.astype("datetime64[s]"), "X holds dates or times"),
+        (np.ma.masked_greater(X, 1.0), "X has 4 masked entries"),
+        (pd.DataFrame({"a": X[:, 0], "b": ["word"] * 16}), "columns that are not numbers: 'b'"),
+        (1e200 * X, "as large as 2e\\+200; rescale"),
+    ],
+    ids=["nan", "inf", "rows", "flat", "dates", "masked", "words", "huge"],
+)
+def test_inputs_that_newcomers_refuse(model, X, told):
+    with pytest.raises(ValueError, match=told):
+        model.fit(X, targets(model))
+
+
+@pytest.mark.parametrize("model", COMMITTEES, ids=repr)
+def test_targets_that_committees_refuse(model):
+    with pytest.raises(ValueError, match=r"y has 2 columns|1d array|NaN"):
+        model.fit(X, np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match=r"missing or not finite|NaN"):
+        model.fit(X, np.where(Y > 0.9, np.nan, Y))
+
+
+@pytest.mark.parametrize("model", CLASSIC, ids=repr)
+def test_one_class_is_none(model):
+    with pytest.raises(ValueError, match="y has one class"):
+        model.fit(X, np.full(16, "up"))
+
+
+@pytest.mark.parametrize("model", COMMITTEES + CLASSIC, ids=repr)
+def test_constant_columns_change_nothing(model):
+    with_one = model.fit(np.c_[X, np.full(16, 7.0)], targets(model)).predict(np.c_[X, np.full(16, 7.0)])
+    assert with_one.shape == (16,)
+    if model in CLASSIC:
+        assert np.mean(with_one == LABELS) > 0.7
+
+
+@pytest.mark.parametrize("committee", [BayesianCommittee, ProductOfExperts])
+def test_more_members_than_rows(committee):
+    model = committee(MEMBER, n_members=50, random_state=0).fit(X, Y)
+    assert 1 <= model.n_members_ <= 16
+    assert model.part_sizes_.sum() == 16
+    assert np.all(np.isfinite(model.predict(X, return_std=True)))

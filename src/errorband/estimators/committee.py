@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband.estimators.base import Savable
 from errorband.estimators.regressor import GPRegressor
 from errorband.estimators.scaling import READ_AS
-from errorband.estimators.validation import check_columns_are_numeric
+from errorband.estimators.validation import check_columns_are_numeric, check_magnitude
 from errorband.parameters.checks import check_whole
 from errorband.posterior import CommitteePosterior, Posterior
 
@@ -64,6 +64,7 @@ class Committee(Savable, BaseEstimator):
         """Rows that can be divided; a DataFrame stays one, as members know columns by name."""
         check_columns_are_numeric(X)
         array, y = validate_data(self, X, y, dtype=READ_AS)
+        check_magnitude(array, "X")
         return X if hasattr(X, "iloc") else array, y
 
     def _first(self, X: Any, y: np.ndarray, rng: Any) -> Any:

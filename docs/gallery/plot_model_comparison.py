@@ -4,6 +4,7 @@ import numpy as np
 from style import BLACK, BLUE, GREY, ORANGE, plt, save
 
 from errorband import GPRegressor, compare_evidence
+from errorband.features import KernelColumns
 from errorband.kernels import Constant, Linear, Polynomial, SquaredExponential
 from errorband.likelihoods import Gaussian
 
@@ -41,6 +42,18 @@ def main():
     compared = compare_evidence(models, X, y)
     print("\nlog evidence and probability of each order of a polynomial; the data are a cubic")
     for name, row in compared.sort_index().iterrows():
+        print(f"  {name:26s} {row.log_evidence:9.2f} {row.probability:8.4f}")
+
+    print("\nlog evidence and probability of numbers of basis functions, bumps half a unit wide, for the same data")
+    bumps = {
+        str(m): GPRegressor(
+            SquaredExponential(0.5, 1.0),
+            approximation=KernelColumns(np.linspace(-1.5, 1.5, m)[:, None], np.full(m, 1.0)),
+            **given,
+        )
+        for m in (2, 4, 6, 8, 12, 20)
+    }
+    for name, row in compare_evidence(bumps, X, y).sort_index(key=lambda names: names.astype(int)).iterrows():
         print(f"  {name:26s} {row.log_evidence:9.2f} {row.probability:8.4f}")
 
     x, z = 0.5, -0.7

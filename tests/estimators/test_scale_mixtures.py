@@ -10,6 +10,7 @@ from errorband.estimators.scale_mixtures import (
     BesselPrior,
     LaplacePrior,
     NormalPrior,
+    PowerLawPrior,
     StudentTPrior,
     posterior_draws,
     posterior_mode,
@@ -31,7 +32,7 @@ def test_densities_are_normalised(prior):
     assert_allclose(total, 1.0, rtol=1e-4)
 
 
-@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize("prior", [*PRIORS, PowerLawPrior(0.5), PowerLawPrior(1.2)], ids=repr)
 @pytest.mark.parametrize("w", [0.3, 1.0, 2.5])
 def test_the_hyperprior_mixes_normals_to_the_prior(prior, w):
     def at(log_tau):
@@ -41,7 +42,7 @@ def test_the_hyperprior_mixes_normals_to_the_prior(prior, w):
     assert_allclose(quad(at, -30, 30, limit=400)[0], np.exp(prior.log_density(w)), rtol=1e-5)
 
 
-@every_prior
+@pytest.mark.parametrize("prior", [*PRIORS, NormalPrior(0.8), PowerLawPrior(1.2)], ids=repr)
 def test_mean_precision_is_the_slope_of_the_density(prior):
     w, h = np.array([0.2, 1.0, 3.0]), 1e-5
     slope = (prior.log_density(w + h) - prior.log_density(w - h)) / (2 * h)
@@ -93,6 +94,18 @@ def test_the_pitfall_of_the_mode_in_the_precision():
     in_tau, in_log_tau = ((prior.shape + s) / (prior.rate + w**2 / 2) for s in (-0.5, 0.5))
     assert in_tau < 0
     assert_allclose(in_log_tau, prior.mean_precision(w))
+
+
+def test_a_power_law_is_a_limit_of_students_t_and_prunes():
+    """Coefficients that are noise go to zero, and the others are hardly shrunk."""
+    w, few = np.array([0.5, 2.0]), StudentTPrior(0.2, 1e-12)
+    law = PowerLawPrior(0.7)  # (b + w²/2)^−(a + ½) with b near 0 is |w|^−2(a + ½)
+    assert_allclose(np.diff(few.log_density(w)), np.diff(law.log_density(w)), rtol=1e-8)
+    assert_allclose(few.mean_precision(w), law.mean_precision(w), rtol=1e-8)
+    found, trace = posterior_mode(BASIS, Y, 0.09, law)
+    assert np.all(np.diff(trace) > -1e-7)
+    assert_allclose(found[:2], np.linalg.lstsq(BASIS[:, :2], Y, rcond=None)[0], atol=0.1)
+    assert np.max(np.abs(found[2:])) < 1e-3
 
 
 def test_refusals():

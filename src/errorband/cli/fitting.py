@@ -174,6 +174,7 @@ def fit(
     notes, cuts = [*learnable.notes, *chosen.notes], list(chosen.cuts)
     sweeps = [member.inducing_sweep_ for member in _members(found) if hasattr(member, "inducing_sweep_")]
     notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
+    notes += dict.fromkeys(str(member.certificate_) for member in _members(found) if hasattr(member, "certificate_"))
     if not known.all():
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")

@@ -126,6 +126,37 @@ class StudentTPrior(ScaleMixture):
 
 
 @dataclasses.dataclass(frozen=True)
+class PowerLawPrior(ScaleMixture):
+    """∝ |w|^−2a, which has no finite integral: τ has the density ∝ τ^(a − 3/2), a = ½ being flat in log τ.
+
+    As no number makes it sum to one, ``log_density`` and ``log_hyperprior`` go without one, chosen such that the second
+    mixes normals to the first. The posterior has no largest density, as it grows without bound where w is zero: a mode
+    is one of those that the search begins near.
+
+    Parameters
+    ----------
+    shape : float
+        a, above zero.
+    """
+
+    shape: float = 0.5
+
+    def log_density(self, w):
+        return -2 * self.shape * np.log(np.maximum(np.abs(w), SMALL))
+
+    def mean_precision(self, w):
+        return 2 * self.shape / np.maximum(np.abs(w), SMALL) ** 2
+
+    def sample_precision(self, w, rng):
+        return rng.gamma(self.shape, 2.0 / np.maximum(np.abs(w), SMALL) ** 2)
+
+    def log_hyperprior(self, tau):
+        a = self.shape
+        constant = 0.5 * np.log(2 * np.pi) - a * np.log(2) - gammaln(a)
+        return constant + (a - 1.5) * np.log(np.asarray(tau, float))
+
+
+@dataclasses.dataclass(frozen=True)
 class BesselPrior(ScaleMixture):
     """K₀(|w|/scale)/(π scale): the scale of each coefficient is itself normal.
 
@@ -156,7 +187,7 @@ class BesselPrior(ScaleMixture):
 
 
 SCALE_MIXTURES: dict[str, type[ScaleMixture]] = {
-    cls.__name__: cls for cls in (NormalPrior, LaplacePrior, StudentTPrior, BesselPrior)
+    cls.__name__: cls for cls in (NormalPrior, LaplacePrior, StudentTPrior, PowerLawPrior, BesselPrior)
 }
 
 

@@ -54,11 +54,14 @@ def _describe_mean(mean: Any) -> str:
 
 
 def automatic_choice(model: Any) -> str:
-    """Return why a fitted estimator chose its approximation or their number; empty if nothing was left to it."""
+    """Return why a fitted estimator chose its approximation or their number, or how near it is to the exact model."""
     if isinstance(model.approximation, str) and model.approximation == "auto":
         return model.approximation_reason_ or ""
     sweep = getattr(model, "inducing_sweep_", None)
-    return "" if sweep is None else sweep.certificate
+    if sweep is not None:
+        return sweep.certificate
+    certificate = getattr(model, "certificate_", None)
+    return "" if certificate is None else str(certificate)
 
 
 def describe_kernel(kernel: Kernel, names: Sequence[str] | None) -> str:

@@ -64,7 +64,7 @@ class Committee(Savable, BaseEstimator):
         """Rows that can be divided; a DataFrame stays one, as members know columns by name."""
         check_columns_are_numeric(X)
         array, y = validate_data(self, X, y, dtype=READ_AS)
-        check_magnitude(array, "X")
+        check_magnitude(np.asarray(array), "X")
         return X if hasattr(X, "iloc") else array, y
 
     def _first(self, X: Any, y: np.ndarray, rng: Any) -> Any:

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from errorband import parameters
 from errorband.approximations import RelevanceVectors
+from errorband.estimators.spec import as_kernel
 from errorband.kernels import Kernel
 from errorband.parameters import Parameter
 
@@ -15,6 +16,7 @@ class RelevanceMachine:
     """A Gaussian process whose prior is a sum of kernel functions at training inputs, found by the data."""
 
     mean = "zero"
+    kernel: Any
     n_candidates: int
     algorithm: str
     healing: str | None
@@ -44,6 +46,12 @@ class RelevanceMachine:
     def n_relevance_vectors_(self) -> int:
         """How many there are, of all models together."""
         return sum(int(np.sum(m._columns()[1].alive)) for m in self._machines())
+
+    def _kernel(self) -> Any:
+        return as_kernel(self.kernel)  # the default of Gaussian processes is none for basis functions
+
+    def _completed(self, kernel: Kernel) -> Kernel:
+        return without_variance(kernel)
 
     def _machines(self) -> list[Any]:
         check_is_fitted(self)

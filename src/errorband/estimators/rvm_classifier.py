@@ -3,8 +3,7 @@
 from typing import ClassVar
 
 from errorband.estimators.classifier import GPClassifier
-from errorband.estimators.relevance import RelevanceMachine, without_variance
-from errorband.estimators.spec import as_kernel
+from errorband.estimators.relevance import RelevanceMachine
 
 
 class RVMClassifier(RelevanceMachine, GPClassifier):
@@ -100,9 +99,3 @@ class RVMClassifier(RelevanceMachine, GPClassifier):
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
-
-    def _kernel(self):
-        return as_kernel(self.kernel)  # the default of Gaussian processes is none for basis functions
-
-    def _completed(self, kernel):
-        return without_variance(kernel)

@@ -1,8 +1,7 @@
 """Relevance vector regression."""
 
 from errorband.estimators.regressor import GPRegressor
-from errorband.estimators.relevance import RelevanceMachine, without_variance
-from errorband.estimators.spec import as_kernel
+from errorband.estimators.relevance import RelevanceMachine
 
 
 class RVMRegressor(RelevanceMachine, GPRegressor):
@@ -103,9 +102,3 @@ class RVMRegressor(RelevanceMachine, GPRegressor):
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
-
-    def _kernel(self):
-        return as_kernel(self.kernel)  # the default of Gaussian processes is none for basis functions
-
-    def _completed(self, kernel):
-        return without_variance(kernel)

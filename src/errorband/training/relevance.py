@@ -30,7 +30,7 @@ TRIAL_ROWS = 400  # rows to try them on
 CHANGES = 20  # of precisions, for each candidate and round, at most
 TOLERANCES = 1e-2, 1e-3, 1e-5  # nats that a change must bring, at first and later
 BETWEEN = 100  # single changes between two searches for all precisions together, later
-LITTLE = 0.01  # share of the variance of the targets that is noise at the start
+LITTLE = 0.1  # share of the variance of the targets that is noise at the start
 SWEEPS = 500  # of the fixed point, at most
 FROZEN = 1e-3  # change of a log precision below which the fixed point is reached
 
@@ -122,7 +122,7 @@ def _with_noise(model: Model, noise: float) -> Model:
 
 
 def _with_little_noise(model: Model, data: TrainingData) -> Model:
-    """The model with a hundredth of the variance for noise: then more is tried, and what is noise goes later."""
+    """The model with a tenth of the variance for noise: then more is tried, and what is noise goes later."""
     little = LITTLE * float(np.var(data.y))
     return _with_noise(model, min(_noise(model), little)) if little > 0 else model
 

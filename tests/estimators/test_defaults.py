@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from errorband import GPClassifier, GPRegressor
+from errorband.estimators.one_vs_rest import learned_sharpness, together
 from errorband.likelihoods import Bernoulli
 
 
@@ -65,6 +66,17 @@ def test_wine_is_told_apart_by_straight_lines():
     model = GPClassifier("auto", random_state=0).fit(X, y)
     assert {tried.winners()["kernel"] for tried in model.candidates_} == {"se+linear"}
     assert log_loss(y_test, model.predict_proba(X_test)) < 0.1
+
+
+def test_probabilities_of_one_model_per_class_are_as_sharp_as_labels_say():
+    rng = np.random.default_rng(0)
+    logits = 2.0 * rng.normal(size=(400, 10))
+    truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    codes = np.array([rng.choice(10, p=p) for p in truth])
+    blunt = [np.stack([1 - p, p], axis=1) for p in np.sqrt(truth.T)]  # of two-class models that are half as sure
+    assert 1.8 < learned_sharpness(blunt, codes) < 2.2
+    assert abs(learned_sharpness([p[:3] for p in blunt], codes[:3]) - 1.0) < 0.3  # three rows say little
+    np.testing.assert_allclose(together(blunt, 2.0), truth)
 
 
 def test_what_multi_class_means():

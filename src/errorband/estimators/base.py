@@ -43,6 +43,7 @@ AROUND_ALL = ("challenge", "tie", "scout")
 OF_ONE_FIT = (
     *("active_rows_", "inducing_sweep_", "moved_inducing_", "certificate_", "estimators_", "posterior_", "_state"),
     *("noise_bound_", "mixture_members_", "search_log_evidence_", "candidates_", "noise_gains_", "bands_"),
+    "sharpness_",
 )
 
 

@@ -104,6 +104,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Positions of the rows learned from; only with ``SubsetOfData`` and ``IVM``.
     inducing_sweep_, moved_inducing_
         As in :class:`GPRegressor`.
+    sharpness_ : float
+        With one model per class, the power of their probabilities before these are divided by their sum; learned from
+        rows left out.
     estimators_ : list of GPClassifier
         The two-class models, in the order of ``classes_``; only with one model per class.
     fit_result_ : FitResult, list of FitResult or None
@@ -360,6 +363,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
         self._forget()
         self._keep_models(models, X, codes, weights)
+        plain = weights is None and self.inference == "auto" and not models[0].approximation_.strategies
+        if plain and self.optimizer is not None:
+            left_out = [m.loo().probabilities for m in models]
+            self.sharpness_ = one_vs_rest.learned_sharpness(left_out, codes)
 
     def _keep_models(
         self, models: list["GPClassifier"], X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
@@ -512,14 +519,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _probabilities(self, scaled: np.ndarray) -> np.ndarray:
         """Class probabilities averaged over the posterior."""
         if hasattr(self, "estimators_"):
-            return one_vs_rest.together([m._probabilities(scaled) for m in self.estimators_])
+            return self._together([m._probabilities(scaled) for m in self.estimators_])
         predictive: Any = self.posterior_.predictive(self._model.likelihood, scaled)
         return predictive.probabilities
+
+    def _together(self, probabilities: list[np.ndarray]) -> np.ndarray:
+        return one_vs_rest.together(probabilities, getattr(self, "sharpness_", 1.0))
 
     def _plug_in_probabilities(self, scaled: np.ndarray) -> np.ndarray:
         """Class probabilities at the posterior mean."""
         if hasattr(self, "estimators_"):
-            return one_vs_rest.together([m._plug_in_probabilities(scaled) for m in self.estimators_])
+            return self._together([m._plug_in_probabilities(scaled) for m in self.estimators_])
         likelihood: Any = self._model.likelihood
         return likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
 
@@ -533,7 +543,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if hasattr(self, "estimators_"):
             if hasattr(self, "active_rows_"):
                 raise ValueError("Each class learned from rows of its own; see loo() of each of estimators_.")
-            probabilities = one_vs_rest.together([m.loo().probabilities for m in self.estimators_])
+            probabilities = self._together([m.loo().probabilities for m in self.estimators_])
         else:
             predictive: Any = self._leave_one_out()
             probabilities = predictive.probabilities

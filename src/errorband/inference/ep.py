@@ -1,5 +1,6 @@
 """Expectation propagation: each site makes the marginal match the moments of the tilted distribution."""
 
+import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.inference.anderson import Memory
 from errorband.inference.sites import (
     Data,
     SiteInference,
@@ -30,7 +32,8 @@ SHRINK_IMPROPER = 0.5  # the same if the posterior or a cavity is improper
 GROW = 1.15  # factor on the step otherwise, up to a step of one
 LEAST_STEP = 1e-3
 SHORT, STUCK = 1e-2, 5  # it gives up after so many sweeps in which a step shorter than this was too long
-FLOOR = 1e-4  # or in which a mismatch below this did not fall below the least so far: it is round-off
+FLOOR, STILL = 1e-4, 8  # it ends if so many in a row left a mismatch below this above the least so far: round-off
+NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
@@ -66,10 +69,10 @@ class EP(SiteInference):
     Parameters
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
-        "parallel" updates all sites at once with adaptive damping, "sequential" one site at a time in a random order
-        drawn once. "double_loop" is slower and converges to a fixed point if there is one. "auto" runs in parallel; if
-        the first run of a search over hyperparameters does not converge, it falls back on the double loop, and later
-        points that do not converge are rejected.
+        "parallel" updates all sites at once, with adaptive damping and, near the end, acceleration; "sequential" one
+        site at a time in a random order drawn once. "double_loop" is slower and converges to a fixed point if there is
+        one. "auto" runs in parallel; if the first run of a search over hyperparameters does not converge, it falls back
+        on the double loop, and later points that do not converge are rejected.
     power : float in (0, 1]
         Fractional EP: the likelihood is raised to this power. In the limit 0 this is the variational (KL) solution,
         which always exists. With power 1 there may be no fixed point with a proper cavity for every row. If the double
@@ -79,7 +82,7 @@ class EP(SiteInference):
         Largest number of sweeps.
     tolerance : float
         Stop when no tilted moment differs from that of the marginal by more than this, in units of the marginal's
-        standard deviation.
+        standard deviation; or by more than 1e-4, if the rest is round-off, as it may be where noise is tiny.
     damping : float in [0, 1)
         Fraction of the old site that is kept in the first sweep (parallel) or in all sweeps (sequential).
     seed : int
@@ -124,7 +127,9 @@ class EP(SiteInference):
         elif self.mode == "double_loop":
             sites, sweeps = start, jnp.zeros((), int)
         else:
-            sites, sweeps = self._parallel(prior, data, start)
+            sites, sweeps, round_off = self._parallel(prior, data, start)
+            run = self.finish(prior, data, sites, sweeps)
+            return dataclasses.replace(run, converged=run.converged | round_off)
         return self.finish(prior, data, sites, sweeps)
 
     def finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
@@ -183,7 +188,7 @@ class EP(SiteInference):
         log_evidence = conditioned.log_partition + jnp.sum(terms)
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
         m = prior.mean + cavity_mean
-        return _Look(conditioned, new, log_evidence, residual, valid, m, cavity_cov)
+        return _Look(conditioned, h, A, new, log_evidence, residual, valid, m, cavity_cov)
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
         """Sites that match the tilted moments, log Z of each datum, and the largest mismatch of moments."""
@@ -204,14 +209,18 @@ class EP(SiteInference):
         return jax.tree.map(keep, new, old), log_z, residual
 
     # ------------------------------------------------------------------ schedules
-    def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
-        """Update all sites at once, with an adaptive step. Returns the sites and the number of sweeps."""
+    def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any, Any]:
+        """Update all sites at once, with an adaptive step.
+
+        Returns the sites, the number of sweeps, and whether all that is left is round-off.
+        """
         zero = jax.tree.map(jnp.zeros_like, start)
-        first = _Parallel(start, zero, zero, jnp.asarray(1.0 - self.damping), jnp.inf, jnp.inf, 0, 0)
-        step = functools.partial(_parallel_sweep, self, prior, data)
-        going = lambda state: _going(self, state) & (state.stuck < STUCK)  # noqa: E731
-        last = jax.lax.while_loop(going, step, first)
-        return select(last.residual < self.tolerance, last.sites, last.good), last.sweeps
+        step = jnp.asarray(1.0 - self.damping)
+        first = _Parallel(start, zero, zero, step, jnp.inf, jnp.inf, 0, 0, 0, Memory.empty(start), False)
+        going = lambda state: _going(self, state) & (state.stuck < STUCK) & (state.still < STILL)  # noqa: E731
+        last = jax.lax.while_loop(going, functools.partial(_parallel_sweep, self, prior, data), first)
+        sites = select(last.residual < self.tolerance, last.sites, last.good)
+        return sites, last.sweeps, last.still >= STILL
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
         """Update one site at a time, in an order drawn once. Returns the sites and the number of sweeps."""
@@ -232,7 +241,10 @@ class _Parallel(NamedTuple):
     residual: Any  # mismatch of moments at the good sites
     least: Any  # mismatch so far
     sweeps: Any
-    stuck: Any  # sweeps in which even a short step was too long, or which ended in round-off
+    stuck: Any  # sweeps in which even a short step was too long
+    still: Any  # sweeps in a row that ended in round-off
+    memory: Memory
+    accelerated: Any  # whether the sites to be tried are
 
 
 class _Sequential(NamedTuple):
@@ -255,25 +267,48 @@ def _going(rule: EP, state: "_Parallel | _Sequential") -> Any:
 
 
 def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) -> _Parallel:
-    """One sweep over all sites. The step shrinks if the posterior or a cavity is improper or the mismatch grows."""
+    """One sweep over all sites. The step shrinks if the posterior or a cavity is improper or the mismatch grows.
+
+    If an accelerated step makes the mismatch grow, it is taken back, the memory is emptied, and a plain one is taken.
+    """
     now = rule.look(prior, data, state.sites)
     ahead = jax.tree.map(jnp.subtract, now.new, state.sites)
     # Parallel updates may oscillate: the direction reverses and the mismatch stays about the same.
     reversed_ = jnp.vdot(ahead.shift, state.direction.shift) < 0
     oscillates = reversed_ & (now.residual > OSCILLATING * state.residual)
-    worse = ~now.valid | (now.residual > GROWING * state.residual) | oscillates
+    grows = ~now.valid | (now.residual > GROWING * state.residual)
+    worse, back = ~state.accelerated & (grows | oscillates), state.accelerated & grows
     shrunk = jnp.where(now.valid, SHRINK * state.step, SHRINK_IMPROPER * state.step)
     step = jnp.where(worse, jnp.maximum(shrunk, LEAST_STEP), jnp.minimum(1.0, GROW * state.step))
+    step = jnp.where(back, state.step, step)
     # If the posterior is improper, return to the last good sites and take a shorter step in the same direction.
-    good = select(now.valid, state.sites, state.good)
-    direction = select(now.valid, ahead, state.direction)
-    residual = jnp.where(now.valid, now.residual, state.residual)
-    proposal = jax.tree.map(lambda s, d: s + step * d, good, direction)
-    done = now.valid & (now.residual < rule.tolerance)
-    round_off = (residual < FLOOR) & (residual >= state.least)
-    stuck = state.stuck + (worse & (state.step < SHORT) | round_off)
-    least, sites = jnp.minimum(state.least, residual), select(done, state.sites, proposal)
-    return _Parallel(sites, good, direction, step, residual, least, state.sweeps + 1, stuck)
+    taken = now.valid & ~back
+    good = select(taken, state.sites, state.good)
+    direction = select(taken, ahead, state.direction)
+    residual = jnp.where(taken, now.residual, state.residual)
+    memory = select(taken, state.memory.kept(good, direction), state.memory)
+    memory = memory._replace(count=jnp.where(back, 0, memory.count))
+    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(now.cov, axis1=1, axis2=2), 1e-300))
+    mixed = memory.mixed(good, direction, now.mean, scale)
+    finite = jnp.all(jnp.isfinite(mixed[0].precision)) & jnp.all(jnp.isfinite(mixed[1].precision))
+    accelerated = taken & (memory.count > 1) & (residual < NEAR) & finite
+    proposal = jax.tree.map(lambda s, d: s + step * d, *select(accelerated, mixed, (good, direction)))
+    done = taken & (residual < rule.tolerance)
+    stuck = state.stuck + (worse & (state.step < SHORT))
+    still = jnp.where((residual < FLOOR) & (residual >= state.least), state.still + 1, 0)
+    return _Parallel(
+        sites=select(done, state.sites, proposal),
+        good=good,
+        direction=direction,
+        step=step,
+        residual=residual,
+        least=jnp.minimum(state.least, residual),
+        sweeps=state.sweeps + 1,
+        stuck=stuck,
+        still=still,
+        memory=memory,
+        accelerated=accelerated,
+    )
 
 
 def _sequential_sweep(rule: EP, prior: PriorAtData, data: Data, order: Any, state: _Sequential) -> _Sequential:
@@ -306,6 +341,8 @@ class _Look(eqx.Module):
     """Result of `EP.look`."""
 
     conditioned: Any
+    mean: Any  # of the marginals, without the prior mean
+    cov: Any
     new: Sites  # that match the tilted moments
     log_evidence: Any
     residual: Any  # largest mismatch of moments

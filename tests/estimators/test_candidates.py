@@ -59,7 +59,6 @@ def test_searches_that_start_from_those_before_find_the_same(monkeypatch):
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(2).normal(size=80)
     model = GPRegressor("auto", random_state=0).fit(X, y)
     table, some = model.candidates_, np.sort(np.random.RandomState(0).permutation(80)[:48])
-    assert "matern12+linear" not in table.name  # the function is smooth, as the rougher of the two before it found
     for name, found in zip(table.name, table.log_evidence, strict=True):
         assert found == pytest.approx(GPRegressor(name, random_state=0).fit(X[some], y[some]).log_evidence_, abs=0.05)
     alone = GPRegressor(table.winners()["kernel"], random_state=0).fit(X, y)
@@ -84,6 +83,8 @@ def test_leave_one_out_has_a_word():
     failed = Fit("kernel", "failed", None, -np.inf, -np.inf, np.full(50, -np.inf), 0.0)
     assert chosen([best, other, failed]) is other
     assert chosen([best, same, failed]) is best
+    as_high = Fit("kernel", "as high", object(), 10.05, 10.05, -1.0 - z, 0.0)
+    assert chosen([best, as_high]) is best  # the first of two between which a search cannot tell
     assert chosen([failed, failed]) is failed
 
 

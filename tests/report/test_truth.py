@@ -169,6 +169,9 @@ def test_area_under_the_curve():
     assert 0 < error < 0.05
     draws = [ranking(codes[i], share[i])[0] for i in rng.integers(0, 300, (200, 300))]
     assert error == pytest.approx(np.std(draws), rel=0.5)
+    area, error = ranking(np.array([0, 0, 0, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]]))
+    assert area == 1
+    assert np.isnan(error)  # no error of nought from one row of a class
 
 
 # ------------------------------------------------------------------------------------------------------------- errors

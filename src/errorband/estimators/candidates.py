@@ -1,9 +1,8 @@
 """``kernel="auto"`` and ``likelihood="auto"``: a short list of candidates, each fitted to some rows; the best is kept.
 
 Kernels come first, with the likelihood that was given or the first of the list; then likelihoods, with the kernel that
-won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for, and of kernels that
-get rougher and rougher no further one than the first that does not help. A search on all rows, or with a kernel
-of the form of one before it, starts from what was found there.
+won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for. A search on all
+rows, or with a kernel of the form of one before it, starts from what was found there.
 """
 
 import dataclasses
@@ -24,9 +23,6 @@ ROWS = 300
 
 # Scores that differ by less, in nats, are the same.
 SAME = 0.1
-
-# The roughest kernel, with the two before it: it is tried if the rougher one of these is the better.
-SMOOTHER = {"matern12+linear": ("matern32+linear", "matern52+linear")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +118,7 @@ def fit_best(
                 stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
             elif stage and _interrupted(stage[-1].model):
                 break
-            elif _worth_trying(estimator, argument, name, stage):
+            elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
                 model = _with(estimator, best | {argument: name}, [*fits, *stage], bands=n == len(y))
                 stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
         kept.append(chosen(stage))
@@ -153,20 +149,10 @@ def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], bands: 
     copy: Any = clone(estimator)
     copy.set_params(**arguments)
     if not bands and hasattr(copy, "calibrate"):
-        copy.set_params(calibrate=False)  # candidates are compared without
+        copy.set_params(calibrate=False)  # candidates do not predict
     if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
         copy._fitted_before = found
     return copy
-
-
-def _worth_trying(estimator: Any, argument: str, name: str, stage: list[_Fit]) -> bool:
-    """Whether a candidate is worth a fit, given those before it."""
-    if not stage or stage[0].model is None:
-        return True
-    tried = {f.name: f.score for f in stage}
-    if (smoother := SMOOTHER.get(name, ())) and all(s in tried for s in smoother):
-        return tried[smoother[0]] > tried[smoother[1]] + SAME
-    return estimator._worth_trying(argument, name, stage[0].model)
 
 
 def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any], bands: bool) -> _Fit:

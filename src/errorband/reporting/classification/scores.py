@@ -73,7 +73,8 @@ def _area(own: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     below = _placements(own, other)
     above = 1 - _placements(other, own)
     variance = sum(np.var(v, ddof=1) / len(v) for v in (below, above) if len(v) > 1)
-    return float(below.mean()), float(np.sqrt(variance))
+    area = float(below.mean())
+    return area, float(np.sqrt(variance)) if 0 < area < 1 else float("nan")  # two rows in order prove no perfect order
 
 
 def _placements(values: np.ndarray, among: np.ndarray) -> np.ndarray:

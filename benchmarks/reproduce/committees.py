@@ -104,7 +104,8 @@ def svgp(rows: Rows) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npz"
         np.savez(path, **dict(zip(("X", "y", "X_test", "y_test"), rows, strict=True)))
-        command = [environment("gpytorch"), str(PEERS / "svgp.py"), str(path), str(EPOCHS)]
+        # -P: the folder of the script has a gpytorch.py of its own.
+        command = [environment("gpytorch"), "-P", str(PEERS / "svgp.py"), str(path), str(EPOCHS)]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(told.strip().splitlines()[-1])
 
@@ -130,7 +131,7 @@ def main() -> None:
         sizes[name] = len(rows[1]), len(rows[3]), rows[0].shape[1]
         for label, run in MODELS.items():
             results.once(f"{name}: {label}", lambda run=run, rows=rows: run(rows))
-    command = "python benchmarks/reproduce/committees.py"
+    command = f"python benchmarks/reproduce/committees.py --sets {' '.join(options.sets)}"
     write_page("committees", command, results.began, page(results, sizes))
 
 
@@ -155,8 +156,8 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
     return f"""# Committees of sixteen
 
 Targets and inputs are standardised by the training rows, so that an RMSE of 1 is that of the mean. Committees learn
-hyperparameters from 2000 rows and are the default `GPRegressor` otherwise; `FITC` has at most {ITERATIONS} iterations
-of L-BFGS; SVGP minibatches of 1024 rows, and single precision; boosting one variance for all rows, from errors on a
+hyperparameters from as many rows as a member has, 2000 at most, and are the default `GPRegressor` otherwise; `FITC` has
+at most {ITERATIONS} iterations of L-BFGS; SVGP minibatches of 1024 rows, and single precision; boosting one variance for all rows, from errors on a
 tenth of them. The split is the same for all: fold 0 of ten; bike without the columns that add up to its target. The
 generated table has {NOISE:g} as standard deviation of its noise. Seconds are those of one processor, on a machine with
 other work: they add up what cores did. One run each.

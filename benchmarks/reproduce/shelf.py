@@ -1,4 +1,4 @@
-"""Relevance vectors on sinc and Boston housing, classic classifiers on USPS 3 against 5, sparse greedy on Abalone."""
+"""Classic classifiers on USPS 3 against 5 and sparse greedy approximation on Abalone, in a small form."""
 
 import textwrap
 import warnings
@@ -14,18 +14,12 @@ from errorband import (
     LeastSquaresGPClassifier,
     PlattScaling,
     ProbabilisticNearestNeighbour,
-    RVMRegressor,
 )
 from errorband.approximations import SparseGreedy
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian
 
-PARTS = "sinc", "boston", "usps", "abalone"
-REGRESSORS: dict[str, Callable[[], Any]] = {
-    "RVM": RVMRegressor,
-    "RVM, whitened": lambda: RVMRegressor(healing="whitened"),
-    "Gaussian process": GPRegressor,
-}
+PARTS = "usps", "abalone"
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "nearest neighbour (P1NN)": lambda: ProbabilisticNearestNeighbour(normalize=False),
     "generative Gaussian, one covariance": lambda: GenerativeGaussianClassifier(regularisation=0.1, normalize=False),
@@ -38,34 +32,6 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     ),
 }
 GREEDY_ROWS, RING_NOISE = 2000, 0.05
-
-
-def scored(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """RMSE, negative log predictive density and number of relevance vectors."""
-    there = model.predictive(X)
-    return {
-        "rmse": float(np.sqrt(np.mean((there.mean - y) ** 2))),
-        "nlpd": float(-np.mean(there.log_density(y))),
-        "vectors": int(getattr(model, "n_relevance_vectors_", len(model.training_data()[1]))),
-    }
-
-
-def sinc(name: str, seed: int) -> dict[str, Any]:
-    """A hundred noisy values of sinc, and a thousand to predict."""
-    rng = np.random.default_rng(seed)
-    X, new = rng.uniform(-10, 10, (100, 1)), rng.uniform(-10, 10, (1000, 1))
-    y, y_new = (np.sinc(x[:, 0] / np.pi) + 0.1 * rng.normal(size=len(x)) for x in (X, new))
-    return scored(REGRESSORS[name]().fit(X, y), new, y_new)
-
-
-def boston(name: str, split: int) -> dict[str, Any]:
-    """One of the stored splits."""
-    data = load(
-        "boston", "X (506, 13), y, train_idx and test_idx of 20 splits: the splits of Hernández-Lobato & Adams."
-    )
-    X, y = data["X"], data["y"].ravel()
-    train, test = (np.asarray(data[k][split], int) for k in ("train_idx", "test_idx"))
-    return scored(REGRESSORS[name]().fit(X[train], y[train]), X[test], y[test])
 
 
 def usps(name: str) -> dict[str, Any]:
@@ -110,41 +76,22 @@ def abalone(width: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = arguments(__doc__, parts=PARTS, splits=3)
+    options = arguments(__doc__, parts=PARTS)
     warnings.simplefilter("ignore")
     results = Results("shelf", options.seconds)
     for part in options.parts:
-        if part in ("sinc", "boston"):
-            run = {"sinc": sinc, "boston": boston}[part]
-            for name in REGRESSORS:
-                for k in range(options.splits):
-                    results.once(f"{part}: {name}: {k}", lambda run=run, name=name, k=k: run(name, k))
-        elif part == "usps":
+        if part == "usps":
             for name in CLASSIFIERS:
                 results.once(f"usps: {name}", lambda name=name: usps(name))
         else:
             for width in (10.0, 50.0):
                 results.once(f"abalone: {width:g}", lambda width=width: abalone(width))
-    write_page("shelf", f"python benchmarks/reproduce/shelf.py --splits {options.splits}", results.began, page(results))
+    write_page("shelf", "python benchmarks/reproduce/shelf.py", results.began, page(results))
 
 
 def page(results: Results) -> str:
     """What was run, as tables."""
     sections = []
-    told = {
-        "sinc": "A hundred rows of sinc with noise of standard deviation 0.1, a thousand to test.",
-        "boston": "The first stored splits.",
-    }
-    for part, title in (("sinc", "Sinc"), ("boston", "Boston housing")):
-        rows = []
-        for name in REGRESSORS:
-            found = results.under(f"{part}: {name}: ")
-            if found:
-                means = [np.mean([piece[k] for piece in found]) for k in ("rmse", "nlpd", "vectors")]
-                rows.append([name, f"{means[0]:.3f}", f"{means[1]:.3f}", f"{means[2]:.1f}", len(found)])
-        if rows:
-            head = ["model", "RMSE", "NLPD", "vectors or rows", "runs"]
-            sections.append(f"## {title}\n\n{told[part]}\n\n{table(head, rows)}")
     rows = [
         [name, piece["errors"], f"{piece['bits']:.3f}", piece["errors_of_surest"]]
         for name in CLASSIFIERS
@@ -184,9 +131,9 @@ def page(results: Results) -> str:
         )
         sections.append(f"## Abalone\n\n{where}\n\n{table(header, rows)}")
     body = "\n\n".join(sections)
-    return f"""# Relevance vectors, classic classifiers and sparse greedy approximation, in a small form
+    return f"""# Classic classifiers and sparse greedy approximation, in a small form
 
-What is not on this page was not run. Other packages of relevance vectors are not compared here.
+What is not on this page was not run.
 
 {body}
 """

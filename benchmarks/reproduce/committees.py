@@ -157,8 +157,9 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
 
 Targets and inputs are standardised by the training rows, so that an RMSE of 1 is that of the mean. Committees learn
 hyperparameters from as many rows as a member has, 2000 at most, and are the default `GPRegressor` otherwise; `FITC` has
-at most {ITERATIONS} iterations of L-BFGS; SVGP minibatches of 1024 rows, and single precision; boosting one variance for all rows, from errors on a
-tenth of them. The split is the same for all: fold 0 of ten; bike without the columns that add up to its target. The
+at most {ITERATIONS} iterations of L-BFGS; SVGP minibatches of 1024 rows, and single precision; boosting one variance
+for all rows, from errors on a tenth of them. The split is the same for all: fold 0 of ten; bike without the columns
+that add up to its target. The
 generated table has {NOISE:g} as standard deviation of its noise. Seconds are those of one processor, on a machine with
 other work: they add up what cores did. One run each.
 

@@ -3,7 +3,7 @@
     ERRORBAND_DATA=FOLDER python benchmarks/league.py --rows 1500 --splits 3
 
 Every (set, split, model) is kept in ``benchmarks/.raw/league/ROWS``; a run that was stopped goes on where it was, and
-``--page`` writes the page from what is there. To try something out:
+``--page`` computes nothing and writes the page from what is there. To try something out:
 
     python benchmarks/league.py --rows 300 --splits 1 --half tuned --models default
 """
@@ -37,20 +37,21 @@ def main() -> None:
     parser.add_argument("--half", choices=["tuned", "untouched"], help="sets that defaults were (not) tuned on")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
     parser.add_argument("--again", action="store_true", help="compute anew what is there")
-    parser.add_argument("--page", action="store_true", help="write docs/benchmarks/league.md")
+    parser.add_argument("--page", action="store_true", help="write the page, from what is there")
+    parser.add_argument("--output", type=Path, default=PAGE, help="where to")
     options = parser.parse_args()
     sets = [s for s in options.sets if options.half is None or (s in TUNED) == (options.half == "tuned")]
     began = time.perf_counter()
     for number in range(options.splits):
         for name in sets:
             for model in options.models:
-                if time.perf_counter() - began < options.seconds:
+                if not options.page and time.perf_counter() - began < options.seconds:
                     piece(options.rows, name, number, model, options.again)
     results = collected(options.rows, sets, options.splits, options.models)
     text = page(results, options.rows, options.splits)
     if options.page:
-        PAGE.write_text(text)
-        print(f"wrote {PAGE}")
+        options.output.write_text(text)
+        print(f"wrote {options.output}")
     else:
         print(text)
 

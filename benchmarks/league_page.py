@@ -39,7 +39,7 @@ def page(results: Results, rows: int, splits: int) -> str:
         for half, chosen in (("sets used for tuning", TUNED), ("sets left alone", set(names) - TUNED)):
             part = {name: found for name, found in here.items() if name in chosen}
             if part:
-                parts += [f"## {title}: {len(part)} {half}", standings(part, models, title == "Regression")]
+                parts += [f"## {title}: {len(part)} {half}", *tables(part, models, title == "Regression")]
         parts += [f"## {title}: negative log predictive density of each set", each_set(here, models)]
     return "\n\n".join(parts) + "\n"
 
@@ -50,6 +50,18 @@ def unfinished(results: Results, models: list[str], rows: int, splits: int) -> l
     gone += [f"{n} {kind} sets" for kind, names in KINDS if (n := len(set(names) - set(results)))]
     gone += ["1500 rows and three splits, which is what the league is meant to have"] * ((rows, splits) != (1500, 3))
     return [f"**Not computed yet, so nothing is claimed of it:** {', '.join(gone)}."] if gone else []
+
+
+def tables(results: Results, models: list[str], regression: bool) -> list[str]:
+    """Standings of the models that all sets have; then, on fewer sets, of all models."""
+    whole = [m for m in models if all(m in found for found in results.values())]
+    rest = [m for m in models if m not in whole and any(m in found for found in results.values())]
+    parts = [standings(results, whole, regression)] if whole else []
+    if rest:
+        some = {name: found for name, found in results.items() if all(m in found for m in rest)}
+        told = f"{', '.join(LABELS[m] for m in rest)} computed on {len(some)} of these {len(results)} sets"
+        parts += [f"### With {told}: {', '.join(some)}", standings(some, models, regression)]
+    return parts
 
 
 def standings(results: Results, models: list[str], regression: bool) -> str:

@@ -39,6 +39,9 @@ from errorband.training.tie import ties
 # Residuals of at least and at most so many rows are looked at for what noise they ask for.
 CHECKED = 30, 2000
 
+# What "auto" fits another noise for: so many nats for each row, and more where learned bands have most of the gain.
+WORTH, WORTH_HEAVY = 0.02, 0.1
+
 # Predictions that vary by less than this share of the targets say nothing of the noise.
 LEAST_PREDICTED = 0.1
 
@@ -398,8 +401,10 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         """Noises that differ from the first in the shape of residuals are fitted if residuals have that shape."""
         if first.fit_result_ is None and self.optimizer is not None:  # targets that say nothing choose nothing
             return False
-        gains = getattr(first, "noise_gains_", {})
-        return argument != "likelihood" or gains.get(name, np.inf) > 0
+        if argument != "likelihood" or name not in (gains := getattr(first, "noise_gains_", {})):
+            return True
+        heavy = name != "heteroscedastic" and self.calibrate  # tails that are only heavy are in the bands
+        return gains[name] > (WORTH_HEAVY if heavy else WORTH) * len(first._rows().y)
 
     def _check_noise(self) -> None:
         """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""

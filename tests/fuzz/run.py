@@ -182,7 +182,8 @@ kills the tool 75 times. Each must end in a kept model or a clean interrupt, and
 
 Done are draws that ended in numbers, all of them sound. Given up are those whose numbers cannot be had in double
 precision (a covariance that is not positive definite with all jitter allowed, a posterior that is not proper), which
-the user is told with advice what to do.
+the user is told with advice what to do. A failure is one of the library, or of a check or a reference that asked too
+much; both are mended and the draw is made again.
 
 | kind | what is drawn | done | of them compared with NumPy | refused in a sentence | given up, with advice | failed |
 |---|---|---:|---:|---:|---:|---:|

@@ -289,6 +289,11 @@ def test_a_negative_binomial_of_a_huge_mean_is_a_gamma_distribution():
         assert_allclose(found, stats.gamma(1 / dispersion, scale=dispersion).cdf(ratio), rtol=1e-4)
 
 
+def test_ratios_beyond_all_numbers_are_certain():
+    with np.errstate(over="raise"):
+        assert Gamma(2.0).conditional_cdf(np.array([1e300]), np.array([-300.0])) == 1.0
+
+
 def test_heteroscedastic_with_known_variance_is_gaussian():
     mean, cov = jnp.array([0.4, np.log(2.0)]), jnp.array([[0.7, 0.0], [0.0, 1e-12]])
     found = log_tilted(HeteroscedasticGaussian(0.25), 1.3, mean, cov)

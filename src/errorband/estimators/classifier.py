@@ -558,7 +558,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
 
 def _with_variance_prior(kernel: Kernel) -> Kernel:
-    said_nothing = (None, False, None, POSITIVE)
+    said_nothing = (False, None, POSITIVE)
     variances = [e for e in parameters.entries(kernel) if e.path[-1] == "variance"]
-    bare = [e.path for e in variances if (e.value, e.fixed, e.prior, e.constraint) == said_nothing]
+    bare = [e.path for e in variances if e.value is None and (e.fixed, e.prior, e.constraint) == said_nothing]
     return parameters.replace_values(kernel, dict.fromkeys(bare, Parameter(None, prior=VARIANCE_PRIOR)))

@@ -61,7 +61,8 @@ class Gamma(Likelihood):
 
     def conditional_cdf(self, y, f):
         k = float(self.shape)
-        return gammainc(k, k * np.asarray(y) / self.conditional_mean(f))
+        with np.errstate(over="ignore"):  # an infinite ratio is far beyond all that is likely
+            return gammainc(k, k * np.asarray(y) / self.conditional_mean(f))
 
     def conditional_sample(self, f, rng):
         k = float(self.shape)

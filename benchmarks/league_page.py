@@ -27,7 +27,8 @@ def page(results: Results, rows: int, splits: int) -> str:
         "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
         f"two standard errors of the paired difference. *Inside*: share of test targets in {100 * LEVEL:.0f} % bands. "
         "The score beside the log density is the CRPS for numbers and the Brier score for classes. Times are processor "
-        "seconds of a whole fit with its predictions, compilation included.",
+        "seconds of a whole fit with its predictions, compilation included; others computed beside, which makes them "
+        "longer.",
         "Models that predict a number only have the band of their errors: of rows out of the bag for the forest, in "
         "five-fold cross-validation for the others. scikit-learn's Gaussian process learns its hyperparameters from at "
         f"most {SEARCHED_ROWS} rows and its posterior from all; with more its search outlasts everything else.",

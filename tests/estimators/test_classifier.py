@@ -309,3 +309,18 @@ def test_another_fit_forgets_what_it_does_not_find_again():
     model.set_params(approximation="exact", optimizer=None, multi_class="joint").fit(X, three)
     assert not hasattr(model, "estimators_")
     assert not hasattr(model, "moved_inducing_")
+
+
+def test_draws_have_the_moments_of_the_latent_function():
+    X = np.linspace(0.0, 3.0, 12)[:, None]
+    model = GPClassifier(optimizer=None).fit(X, X[:, 0] > 1.4)
+    draws = model.sample_posterior(X[:4], n_samples=20_000, random_state=0)
+    mean, variance = model.predict_latent(X[:4])
+    assert_allclose(draws.mean(axis=0), mean, atol=4 * np.sqrt(variance.max() / 20_000))
+    assert_allclose(draws.var(axis=0), variance, rtol=0.05)
+    three = np.digitize(X[:, 0], [1.0, 2.0])
+    one_each = GPClassifier(optimizer=None).fit(X, three).sample_posterior(X, 5, random_state=0)
+    assert one_each.shape == (5, 12, 3)
+    assert one_each[:, 0, 0].mean() > one_each[:, -1, 0].mean()  # the first class is on the left
+    with pytest.raises(ValueError, match="one_vs_rest"):
+        GPClassifier(optimizer=None, multi_class="joint").fit(X, three).sample_posterior(X)

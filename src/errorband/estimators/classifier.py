@@ -15,6 +15,7 @@ from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.defaults import CLASS_KERNELS
+from errorband.estimators.drawing import joint, normal_draws
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
@@ -25,7 +26,7 @@ from errorband.inference import EP, Inference, Laplace
 from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
-from errorband.parameters.checks import check_answer
+from errorband.parameters.checks import check_answer, check_whole, generator
 from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
 from errorband.rows import map_rows, rows_within_budget
@@ -461,6 +462,40 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         mean, cov = self._latent(self._inputs(X))
         return (mean[:, 0], cov[:, 0, 0]) if mean.shape[1] == 1 else (mean, cov)
+
+    def sample_posterior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw latent functions from the posterior at the inputs X: of two or ordered classes, or of a model per class.
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        n_samples : int
+            How many functions.
+        random_state : int, Generator or None
+            Seed.
+
+        Returns
+        -------
+        draws : array (n_samples, n)
+            A function in each row; with one model per class (n_samples, n, C), one of each.
+
+        Examples
+        --------
+        >>> from errorband import GPClassifier
+        >>> model = GPClassifier(optimizer=None).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> draws = model.sample_posterior([[0.0], [3.0]], n_samples=200, random_state=0)
+        >>> draws.shape, bool(draws[:, 0].mean() < draws[:, 1].mean())
+        ((200, 2), True)
+        """
+        check_whole("sample_posterior", "n_samples", n_samples)
+        scaled, rng = self._inputs(X), generator(random_state)
+        if any(m.likelihood_.n_latents > 1 for m in self.members_):
+            raise ValueError(
+                "Functions of several classes with one joint posterior are not drawn; use multi_class='one_vs_rest' or "
+                "predict_latent for their means and covariances at each row."
+            )
+        draws = [normal_draws(*joint(m.posterior_, scaled, 0), n_samples, rng) for m in self.members_]
+        return draws[0] if len(draws) == 1 else np.stack(draws, axis=-1)
 
     def decide(self, X: Any, loss: Any = None, reject: float | None = None) -> np.ndarray:
         """The class of the smallest expected loss for each row; None where even that is more than ``reject``.

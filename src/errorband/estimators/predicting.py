@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from errorband.data import TrainingData
 from errorband.estimators.bands import LEAST_ROWS, Bands, bands_of
 from errorband.estimators.base import GaussianProcess
+from errorband.estimators.drawing import joint, normal_draws
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.several_targets import check_one, stacked
 from errorband.parameters.checks import check_answer, check_latent, check_whole, generator
@@ -16,8 +17,6 @@ from errorband.precision import double_precision
 from errorband.predictive import GaussianPredictive, Predictive
 from errorband.transforms import Transform, TransformedPredictive
 
-# Joint covariances and draws are for plotting and small sets: beyond this many rows they ask for too much memory.
-MAX_JOINT_ROWS = 20_000
 JOINT_DRAWS = 2_000  # from which the joint covariance of transformed targets is estimated
 
 
@@ -59,19 +58,19 @@ class PredictsTargets(GaussianProcess):
     def _joint_prediction(self, scaled: np.ndarray, latent: bool | str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the targets, or of a latent function, in the units of the data."""
         if self._transform(latent) is not None:  # no closed form
-            moments = self._joint(scaled, self._latent_index(latent))
+            moments = joint(self.posterior_, scaled, self._latent_index(latent))
             draws = self._draw(*moments, scaled, JOINT_DRAWS, 0, latent, getattr(self, "bands_", None))
             return draws.mean(axis=0), np.atleast_2d(np.cov(draws, rowvar=False))
         scale, shift = self._units(latent)
         if latent:
-            mean, cov = self._joint(scaled, self._latent_index(latent))
+            mean, cov = joint(self.posterior_, scaled, self._latent_index(latent))
             return scale * mean + shift, scale**2 * cov
         if not self.likelihood_.location_scale:
             raise ValueError(
                 f"The joint covariance of targets is offered for additive noise, not for "
                 f"{type(self.likelihood_).__name__}; ask with latent=True for that of the function."
             )
-        mean, cov = self._joint(scaled, 0)  # the latent function that is in the units of the targets
+        mean, cov = joint(self.posterior_, scaled, 0)  # the latent function that is in the units of the targets
         noisy = self.posterior_.predictive(self._model.likelihood, scaled).variance
         cov = cov + np.diag(noisy - np.diagonal(cov))
         cov = self.bands_.covariance(cov) if hasattr(self, "bands_") else cov
@@ -197,15 +196,6 @@ class PredictsTargets(GaussianProcess):
             return scale * mean + shift
         return self._predictive(scaled, latent).mean
 
-    def _joint(self, scaled: np.ndarray, l: int) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of latent function l, as the model sees it."""
-        if len(scaled) > MAX_JOINT_ROWS:
-            raise ValueError(
-                f"A joint covariance of {len(scaled)} rows needs {8e-9 * len(scaled) ** 2:.0f} GB. Use return_std, or "
-                f"at most {MAX_JOINT_ROWS} rows at a time."
-            )
-        return self.posterior_.joint(scaled, l)
-
     # ------------------------------------------------------------------ several targets
     @property
     def members_(self) -> list[Any]:
@@ -259,7 +249,7 @@ class PredictsTargets(GaussianProcess):
         check_whole("sample_posterior", "n_samples", n_samples)
         l = self._latent_index(latent)
         scaled = self._inputs(X)
-        mean, cov = self._joint(scaled, l)
+        mean, cov = joint(self.posterior_, scaled, l)
         return self._draw(mean, cov, scaled, n_samples, random_state, latent, getattr(self, "bands_", None))
 
     def sample_prior(
@@ -307,10 +297,7 @@ class PredictsTargets(GaussianProcess):
     ) -> np.ndarray:
         """Draws of a normal distribution as the model sees it, in the units of the data, with noise if not latent."""
         rng = generator(random_state)
-        # By eigenvectors: the covariance of many close points is singular to rounding, where Cholesky gives up.
-        size, axes = np.linalg.eigh(0.5 * (cov + cov.T))
-        root = axes * np.sqrt(np.maximum(size, 0.0))
-        draws = mean + rng.standard_normal((n_samples, len(mean))) @ root.T
+        draws = normal_draws(mean, cov, n_samples, rng)
         if not latent:
             offset = self.scaling_.offset(scaled)
             draws = self._model.likelihood.conditional_sample(draws if offset is None else draws + offset, rng)

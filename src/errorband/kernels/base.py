@@ -358,10 +358,16 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
     origin = jnp.sum(jnp.mean(Z, axis=0) ** 2)
     if not few:
         X, Z = _centred(X, Z)
-    size = jnp.sum(X * X, axis=1)[:, None] + jnp.sum(Z * Z, axis=1)[None, :]
-    r2 = sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d)) if few else size - 2.0 * X @ Z.T
-    error = 4 * eps**2 * size if few else (4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin)
-    return jnp.where(r2 > error, r2, 0.0)
+    of_X, of_Z = jnp.sum(X * X, axis=1), jnp.sum(Z * Z, axis=1)
+
+    def error(size):  # of each row by itself: no root of an N × M matrix
+        return 4 * eps**2 * size if few else (4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin)
+
+    if few:
+        r2 = sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d))
+    else:
+        r2 = of_X[:, None] + of_Z[None, :] - 2.0 * X @ Z.T
+    return jnp.where(r2 > error(of_X)[:, None] + error(of_Z)[None, :], r2, 0.0)
 
 
 def _centred(X, Z):

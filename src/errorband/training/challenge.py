@@ -11,7 +11,9 @@ from errorband import interrupts, parameters
 from errorband.approximations import FITC
 from errorband.model import Model, at_values
 from errorband.training.lbfgs import LBFGS, REACH, draw_restarts
+from errorband.training.objective import Objective
 from errorband.training.reference import linear_log_evidence
+from errorband.training.result import FitResult
 from errorband.training.starts import other_starts, plain_prior, started_from_data
 from errorband.training.strategy import Found, Problem, Settings, Strategy
 
@@ -121,15 +123,11 @@ def smoothed(found: Found, settings: Settings) -> Found:
         return found
     except np.linalg.LinAlgError:
         return found
-    numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
     loss = first.value - again.value
-    better = loss < 0.5 * (1 + numbers) * np.log(len(objective.data.y))
+    better = loss < price(objective)
     outcome = f"a smoother one has {loss:.3g} less evidence and was taken" if better else "it pays for its numbers"
     told = f"The function predicts hardly a row from the others, though it explains most of the targets: {outcome}."
-    best, other = (again, first) if better else (first, again)
-    told = f"{first.challenged} {told}".strip()
-    kept = dataclasses.replace(best.after(other), challenged=told, starts=first.starts + again.starts)
-    return dataclasses.replace(found, theta=best.theta, result=kept, warm=warm if better else found.warm)
+    return settled(found, again, warm, better, f"{first.challenged} {told}".strip())
 
 
 def challenged(found: Found, doubts: list[str], problem: Problem, settings: Settings) -> Found:
@@ -161,15 +159,25 @@ def challenged(found: Found, doubts: list[str], problem: Problem, settings: Sett
     except np.linalg.LinAlgError:
         return found
     # What is new must pay for the numbers that make it: in a few rows of noise some short length-scale fits a little.
-    numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
     gain = again.value - first.value
-    better = gain > 0.5 * (1 + numbers) * np.log(len(objective.data.y))
+    better = gain > price(objective)
     outcome = f"the evidence rose by {gain:.4g}" if better else "nothing better was found"
     told = f"Searched again from {len(starts)} other starts, because {' and '.join(doubts)}: {outcome}."
-    best = again if better else first
-    kept = dataclasses.replace(
-        best.after(first if best is again else again), challenged=told, starts=first.starts + again.starts
-    )
+    return settled(found, again, warm, better, told)
+
+
+def price(objective: Objective) -> float:
+    """What the length-scales and the noise must bring in evidence to be worth their numbers."""
+    numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
+    return 0.5 * (1 + numbers) * float(np.log(len(objective.data.y)))
+
+
+def settled(found: Found, again: FitResult, warm: Any, better: bool, told: str) -> Found:
+    """What was found, or the result of the other search if that is better, with a word about it."""
+    first = found.result
+    assert first is not None
+    best, other = (again, first) if better else (first, again)
+    kept = dataclasses.replace(best.after(other), challenged=told, starts=first.starts + again.starts)
     return dataclasses.replace(found, theta=best.theta, result=kept, warm=warm if better else found.warm)
 
 

@@ -46,3 +46,13 @@ def test_static_arguments():
         return x[:n]
 
     assert first(np.arange(5), 2).shape == (2,)
+
+
+def test_effort_by_what_comes_out(monkeypatch):
+    """A program whose arguments are small and whose result is not says so."""
+    asked = []
+    monkeypatch.setattr(programs, "_understood", lambda size: asked.append(size))
+    table = programs.program(lambda x, z: x[:, None] * z, numbers=lambda x, z: len(x) * len(z))
+    for n in (3, 300):
+        assert table(np.ones(n), np.ones(n)).shape == (n, n)
+    assert asked == [35_000, 200_000]

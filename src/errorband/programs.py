@@ -23,8 +23,12 @@ EFFORTS: dict[float, dict[str, Any] | None] = {
 }
 
 
-def program(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """``jax.jit``, which compiles the quicker the fewer numbers the arguments hold. Takes the options of ``jax.jit``.
+def program(
+    function: Callable[..., Any] | None = None, *, numbers: Callable[..., int] | None = None, **options: Any
+) -> Any:
+    """``jax.jit``, which compiles the quicker the fewer numbers there are. Takes the options of ``jax.jit``.
+
+    These are the numbers that the arguments hold, unless ``numbers``, a function of the arguments, says otherwise.
 
     Examples
     --------
@@ -37,7 +41,7 @@ def program(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     3.0
     """
     if function is None:
-        return functools.partial(program, **options)
+        return functools.partial(program, numbers=numbers, **options)
     inner = jax.jit(function, **options)
 
     @functools.cache
@@ -49,8 +53,8 @@ def program(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         leaves = jax.tree.leaves(args)
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return inner(*args)  # part of a larger program, which decides
-        numbers = sum(getattr(leaf, "size", 1) for leaf in leaves)
-        return compiled_for(next(size for size in EFFORTS if numbers <= size))(*args)
+        many = numbers(*args) if numbers is not None else sum(getattr(leaf, "size", 1) for leaf in leaves)
+        return compiled_for(next(size for size in EFFORTS if many <= size))(*args)
 
     return run
 

@@ -1,4 +1,4 @@
-"""GPyTorch's stochastic variational GP, to be run by its own interpreter: ``python svgp.py ROWS.npz EPOCHS``.
+"""GPyTorch's stochastic variational GP, to be run by its own interpreter: ``python svgp.py ROWS.npz STEPS``.
 
 ROWS.npz holds standardised X, y, X_test, y_test. Prints one line of JSON. Minibatches of 1024 rows and Adam with a rate
 of 0.01, as in the library's example; 500 inducing inputs, which begin at random rows; Matérn 5/2 with a length-scale
@@ -39,12 +39,15 @@ def main() -> None:
     optimiser = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=RATE)
     model.train()
     likelihood.train()
+    order = torch.empty(0, dtype=torch.long)
     for _ in range(int(sys.argv[2])):
-        for rows in torch.randperm(len(y)).split(BATCH):
-            optimiser.zero_grad()
-            loss = -bound(model(X[rows]), y[rows])
-            loss.backward()
-            optimiser.step()
+        if len(order) < BATCH:
+            order = torch.randperm(len(y))
+        rows, order = order[:BATCH], order[BATCH:]
+        optimiser.zero_grad()
+        loss = -bound(model(X[rows]), y[rows])
+        loss.backward()
+        optimiser.step()
     fitted = time.process_time() - began
     model.eval()
     likelihood.eval()

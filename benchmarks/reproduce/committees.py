@@ -20,7 +20,7 @@ from errorband.training import LBFGS
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 TITLES = {"bike": "Bike", "kin40k": "Kin-40k", "protein": "Protein", "generated": "Generated"}
-MEMBERS, INDUCING, EPOCHS, ITERATIONS, NOISE = 16, 500, 10, 25, 0.2
+MEMBERS, INDUCING, STEPS, ITERATIONS, NOISE = 16, 500, 1000, 25, 0.2
 PEERS = Path(__file__).parents[1] / "peers"
 
 
@@ -105,7 +105,7 @@ def svgp(rows: Rows) -> dict[str, float]:
         path = Path(folder) / "rows.npz"
         np.savez(path, **dict(zip(("X", "y", "X_test", "y_test"), rows, strict=True)))
         # -P: the folder of the script has a gpytorch.py of its own.
-        command = [environment("gpytorch"), "-P", str(PEERS / "svgp.py"), str(path), str(EPOCHS)]
+        command = [environment("gpytorch"), "-P", str(PEERS / "svgp.py"), str(path), str(STEPS)]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(told.strip().splitlines()[-1])
 
@@ -115,7 +115,7 @@ MODELS: dict[str, Callable[[Rows], dict[str, float]]] = {
     f"BayesianCommittee, {MEMBERS} members, 500 rows in common": committee(BayesianCommittee, communication=500),
     f"ProductOfExperts, {MEMBERS} members": committee(ProductOfExperts),
     "HistGradientBoosting": boosting,
-    f"GPyTorch SVGP({INDUCING}), {EPOCHS} epochs": svgp,
+    f"GPyTorch SVGP({INDUCING}), {STEPS} steps": svgp,
     f"FITC({INDUCING})": fitc,
 }
 
@@ -157,11 +157,10 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
 
 Targets and inputs are standardised by the training rows, so that an RMSE of 1 is that of the mean. Committees learn
 hyperparameters from as many rows as a member has, 2000 at most, and are the default `GPRegressor` otherwise; `FITC` has
-at most {ITERATIONS} iterations of L-BFGS; SVGP minibatches of 1024 rows, and single precision; boosting one variance
-for all rows, from errors on a tenth of them. The split is the same for all: fold 0 of ten; bike without the columns
-that add up to its target. The
-generated table has {NOISE:g} as standard deviation of its noise. Seconds are those of one processor, on a machine with
-other work: they add up what cores did. One run each.
+at most {ITERATIONS} iterations of L-BFGS; SVGP takes steps of Adam on 1024 rows each, in single precision; boosting has
+one variance for all rows, from errors on a tenth of them. The split is the same for all: fold 0 of ten; bike without
+the columns that add up to its target. The generated table has {NOISE:g} as standard deviation of its noise. Seconds are
+those of one processor, on a machine with other work: they add up what cores did. One run each.
 
 {body}
 {told}"""

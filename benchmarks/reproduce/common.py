@@ -73,7 +73,8 @@ class Results:
         whole = self.file.with_suffix(".part")
         whole.write_text(json.dumps(self.pieces, indent=0))
         whole.replace(self.file)
-        print(key, {k: round(v, 4) if isinstance(v, float) else v for k, v in self.pieces[key].items()}, flush=True)
+        told = {k: v for k, v in self.pieces[key].items() if not isinstance(v, list)}
+        print(key, {k: round(v, 4) if isinstance(v, float) else v for k, v in told.items()}, flush=True)
 
     def under(self, prefix: str) -> list[dict[str, Any]]:
         """The pieces whose key begins so."""

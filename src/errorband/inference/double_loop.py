@@ -119,14 +119,14 @@ def _finish(rule: EP, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any)
 
 @program
 def _residual(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> Any:
-    return rule.look(prior, data, sites).residual
+    return rule.look(prior, data, sites).seen.residual
 
 
 @program
 def _swept(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> tuple[Sites, Any, Any]:
     """Sites that match the tilted moments, the mismatch of moments, and whether all cavities are proper."""
     now = rule.look(prior, data, sites)
-    return now.new, now.residual, now.valid
+    return now.new, now.seen.residual, now.seen.valid
 
 
 @program

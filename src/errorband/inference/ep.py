@@ -123,24 +123,27 @@ class EP(SiteInference):
     def run(self, prior, data, start):
         """Sweep until marginal and tilted moments match."""
         if self.mode == "sequential":
-            sites, sweeps = self._sequential(prior, data, start)
-        elif self.mode == "double_loop":
-            sites, sweeps = start, jnp.zeros((), int)
-        else:
-            sites, sweeps, round_off = self._parallel(prior, data, start)
-            run = self.finish(prior, data, sites, sweeps)
-            return dataclasses.replace(run, converged=run.converged | round_off)
-        return self.finish(prior, data, sites, sweeps)
+            last = self._sequential(prior, data, start)
+            return self._finish(prior, data, last.sites, last.seen, last.sweeps)
+        if self.mode == "double_loop":
+            return self.finish(prior, data, start, jnp.zeros((), int))
+        last = self._parallel(prior, data, start)
+        run = self._finish(prior, data, last.good, last.seen, last.sweeps)
+        round_off = last.still >= STILL  # is all that is left
+        return dataclasses.replace(run, converged=run.converged | round_off)
 
     def finish(self, prior: PriorAtData, data: Data, sites: Sites, sweeps: Any) -> SiteRun:
         """Evidence and derivatives at given sites: (6) and (7)."""
-        now = self.look(prior, data, sites)
+        return self._finish(prior, data, sites, self.look(prior, data, sites).seen, sweeps)
+
+    def _finish(self, prior: PriorAtData, data: Data, sites: Sites, now: "_Seen", sweeps: Any) -> SiteRun:
+        """The same where all that the likelihood's integrals say of the sites is known."""
 
         def total(likelihood, residual):  # at fixed cavities
             log_z = self.log_tilted(likelihood, residual, data)(now.cavity_mean, now.cavity_cov)
             return jnp.sum(masked(log_z / self.share(data), data.mask))
 
-        adjoint = stationary_adjoint(prior, now.conditioned, total)
+        adjoint = stationary_adjoint(prior, prior.structure.condition(sites), total)
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
@@ -188,7 +191,7 @@ class EP(SiteInference):
         log_evidence = conditioned.log_partition + jnp.sum(terms)
         valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
         m = prior.mean + cavity_mean
-        return _Look(conditioned, h, A, new, log_evidence, residual, valid, m, cavity_cov)
+        return _Look(h, A, new, _Seen(log_evidence, residual, valid, m, cavity_cov))
 
     def _match(self, prior, data, h, A, cavity_mean, cavity_cov, old) -> tuple[Sites, Any, Any]:
         """Sites that match the tilted moments, log Z of each datum, and the largest mismatch of moments."""
@@ -209,36 +212,46 @@ class EP(SiteInference):
         return jax.tree.map(keep, new, old), log_z, residual
 
     # ------------------------------------------------------------------ schedules
-    def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any, Any]:
-        """Update all sites at once, with an adaptive step.
-
-        Returns the sites, the number of sweeps, and whether all that is left is round-off.
-        """
+    def _parallel(self, prior: PriorAtData, data: Data, start: Sites) -> "_Parallel":
+        """Update all sites at once, with an adaptive step."""
         zero = jax.tree.map(jnp.zeros_like, start)
         step = jnp.asarray(1.0 - self.damping)
-        first = _Parallel(start, zero, zero, step, jnp.inf, jnp.inf, 0, 0, 0, Memory.empty(start), False)
+        unseen = _Seen.nothing(start)
+        first = _Parallel(start, zero, zero, unseen, step, jnp.inf, 0, 0, 0, Memory.empty(start), False)
         going = lambda state: _going(self, state) & (state.stuck < STUCK) & (state.still < STILL)  # noqa: E731
-        last = jax.lax.while_loop(going, functools.partial(_parallel_sweep, self, prior, data), first)
-        sites = select(last.residual < self.tolerance, last.sites, last.good)
-        return sites, last.sweeps, last.still >= STILL
+        return jax.lax.while_loop(going, functools.partial(_parallel_sweep, self, prior, data), first)
 
-    def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Sites, Any]:
-        """Update one site at a time, in an order drawn once. Returns the sites and the number of sweeps."""
+    def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> "_Sequential":
+        """Update one site at a time, in an order drawn once."""
         order = jnp.asarray(np.random.default_rng(self.seed).permutation(data.y.shape[0]))
         step = functools.partial(_sequential_sweep, self, prior, data, order)
-        last = jax.lax.while_loop(functools.partial(_going, self), step, _Sequential(start, jnp.inf, 0))
-        return last.sites, last.sweeps
+        return jax.lax.while_loop(functools.partial(_going, self), step, _Sequential(start, _Seen.nothing(start), 0))
 
 
 # ------------------------------------------------------------------------------------------------ loops
+class _Seen(NamedTuple):
+    """What a look at some sites says of them. Loops keep it: the program has the likelihood's integrals once."""
+
+    log_evidence: Any
+    residual: Any  # largest mismatch of moments
+    valid: Any  # posterior and all cavities are proper
+    cavity_mean: Any  # plus the prior mean
+    cavity_cov: Any
+
+    @classmethod
+    def nothing(cls, sites: Sites) -> "_Seen":
+        """Before the first look."""
+        return cls(-jnp.inf, jnp.inf, False, jnp.zeros_like(sites.shift), jnp.zeros_like(sites.precision))
+
+
 class _Parallel(NamedTuple):
     """State of the parallel schedule."""
 
     sites: Sites  # tried in the next sweep
     good: Sites  # the last sites with a proper posterior and proper cavities
     direction: Sites  # from the good sites to those that match their tilted moments
+    seen: _Seen  # at the good sites
     step: Any  # length of the step along the direction
-    residual: Any  # mismatch of moments at the good sites
     least: Any  # mismatch so far
     sweeps: Any
     stuck: Any  # sweeps in which even a short step was too long
@@ -251,7 +264,7 @@ class _Sequential(NamedTuple):
     """State of the sequential schedule."""
 
     sites: Sites
-    residual: Any
+    seen: _Seen
     sweeps: Any
 
 
@@ -263,7 +276,7 @@ class _Visits(NamedTuple):
 
 
 def _going(rule: EP, state: "_Parallel | _Sequential") -> Any:
-    return (state.sweeps < rule.max_sweeps) & ~(state.residual < rule.tolerance)
+    return (state.sweeps < rule.max_sweeps) & ~(state.seen.residual < rule.tolerance)
 
 
 def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) -> _Parallel:
@@ -271,12 +284,13 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
 
     If an accelerated step makes the mismatch grow, it is taken back, the memory is emptied, and a plain one is taken.
     """
-    now = rule.look(prior, data, state.sites)
-    ahead = jax.tree.map(jnp.subtract, now.new, state.sites)
+    look = rule.look(prior, data, state.sites)
+    now, before = look.seen, state.seen
+    ahead = jax.tree.map(jnp.subtract, look.new, state.sites)
     # Parallel updates may oscillate: the direction reverses and the mismatch stays about the same.
     reversed_ = jnp.vdot(ahead.shift, state.direction.shift) < 0
-    oscillates = reversed_ & (now.residual > OSCILLATING * state.residual)
-    grows = ~now.valid | (now.residual > GROWING * state.residual)
+    oscillates = reversed_ & (now.residual > OSCILLATING * before.residual)
+    grows = ~now.valid | (now.residual > GROWING * before.residual)
     worse, back = ~state.accelerated & (grows | oscillates), state.accelerated & grows
     shrunk = jnp.where(now.valid, SHRINK * state.step, SHRINK_IMPROPER * state.step)
     step = jnp.where(worse, jnp.maximum(shrunk, LEAST_STEP), jnp.minimum(1.0, GROW * state.step))
@@ -285,11 +299,12 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     taken = now.valid & ~back
     good = select(taken, state.sites, state.good)
     direction = select(taken, ahead, state.direction)
-    residual = jnp.where(taken, now.residual, state.residual)
+    seen = select(taken, now, before)
+    residual = seen.residual
     memory = select(taken, state.memory.kept(good, direction), state.memory)
     memory = memory._replace(count=jnp.where(back, 0, memory.count))
-    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(now.cov, axis1=1, axis2=2), 1e-300))
-    mixed = memory.mixed(good, direction, now.mean, scale)
+    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(look.cov, axis1=1, axis2=2), 1e-300))
+    mixed = memory.mixed(good, direction, look.mean, scale)
     finite = jnp.all(jnp.isfinite(mixed[0].precision)) & jnp.all(jnp.isfinite(mixed[1].precision))
     accelerated = taken & (memory.count > 1) & (residual < NEAR) & finite
     proposal = jax.tree.map(lambda s, d: s + step * d, *select(accelerated, mixed, (good, direction)))
@@ -300,8 +315,8 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
         sites=select(done, state.sites, proposal),
         good=good,
         direction=direction,
+        seen=seen,
         step=step,
-        residual=residual,
         least=jnp.minimum(state.least, residual),
         sweeps=state.sweeps + 1,
         stuck=stuck,
@@ -316,7 +331,7 @@ def _sequential_sweep(rule: EP, prior: PriorAtData, data: Data, order: Any, stat
     visit = functools.partial(_visit, rule, prior, data, order)
     first = _Visits(state.sites, prior.structure.condition(state.sites).state())
     sites = jax.lax.fori_loop(0, len(order), visit, first).sites
-    return _Sequential(sites, rule.look(prior, data, sites).residual, state.sweeps + 1)
+    return _Sequential(sites, rule.look(prior, data, sites).seen, state.sweeps + 1)
 
 
 def _visit(rule: EP, prior: PriorAtData, data: Data, order: Any, i: Any, state: _Visits) -> _Visits:
@@ -337,18 +352,13 @@ def _visit(rule: EP, prior: PriorAtData, data: Data, order: Any, i: Any, state: 
     return _Visits(sites, posterior.update(n, change.shift, change.precision))
 
 
-class _Look(eqx.Module):
+class _Look(NamedTuple):
     """Result of `EP.look`."""
 
-    conditioned: Any
     mean: Any  # of the marginals, without the prior mean
     cov: Any
     new: Sites  # that match the tilted moments
-    log_evidence: Any
-    residual: Any  # largest mismatch of moments
-    valid: Any  # posterior and all cavities are proper
-    cavity_mean: Any  # plus the prior mean
-    cavity_cov: Any
+    seen: _Seen
 
 
 def log_tilted(likelihood: Any, residual: Any, y: Any, power: Any = None) -> Any:

@@ -69,11 +69,11 @@ class KL(SiteInference):
 
     def run(self, prior, data, start):
         """Natural-gradient ascent of the bound."""
-        usable = jnp.isfinite(_look(prior, data, start).bound)
-        start = jax.tree.map(lambda s: jnp.where(usable, s, 0.0), start)
-        first = _State(_look(prior, data, start), jnp.asarray(1.0), 0, False)
+        # As if zero sites came before, with the given ones as their target: a warm start is the first step.
+        zero = jax.tree.map(jnp.zeros_like, start)
+        nowhere = _Look(zero, jnp.asarray(-jnp.inf), start, jnp.asarray(jnp.inf))
         step = functools.partial(_step, prior, data)
-        last = jax.lax.while_loop(functools.partial(_going, self), step, first)
+        last = jax.lax.while_loop(functools.partial(_going, self), step, _State(nowhere, start, 1.0, -1, False))
         sites, bound = last.at.sites, last.at.bound
         conditioned = prior.structure.condition(sites)
         h, A = conditioned.marginals()
@@ -95,17 +95,11 @@ class _Look(NamedTuple):
 class _State(NamedTuple):
     """State of the ascent."""
 
-    at: _Look
-    step: Any  # length of the next step, as a fraction of the way to the target
-    sweeps: Any
+    at: _Look  # where the bound is highest so far
+    trial: Sites  # to be looked at next
+    step: Any  # how far the trial is on the way from these sites to their target
+    sweeps: Any  # steps that were taken
     stuck: Any  # whether no step raises the bound
-
-
-class _Search(NamedTuple):
-    """State of the line search: a step and the point it leads to."""
-
-    step: Any
-    at: _Look
 
 
 def _expected(prior: PriorAtData, data: Data, likelihood: Any, residual: Any, h: Any, A: Any) -> Any:
@@ -141,16 +135,16 @@ def _going(rule: KL, state: _State) -> Any:
 
 
 def _step(prior: PriorAtData, data: Data, state: _State) -> _State:
-    """Move the sites towards their targets, halving the step until the bound does not fall."""
-    at = state.at
+    """Look at the trial: go there and try a longer step if the bound does not fall, else try one half as long.
 
-    def moved(step):
-        trial = jax.tree.map(lambda s, t: s + step * (t - s), at.sites, at.target)
-        return _Search(step, _look(prior, data, trial))
-
-    def falling(search):
-        return ~(search.at.bound >= at.bound - ROUND_OFF * jnp.abs(at.bound)) & (search.step > LEAST_STEP)
-
-    found = jax.lax.while_loop(falling, lambda search: moved(0.5 * search.step), moved(state.step))
-    stuck = found.step <= LEAST_STEP
-    return _State(select(stuck, at, found.at), jnp.minimum(1.0, GROW * found.step), state.sweeps + 1, stuck)
+    If the sites to begin with are of no use, the first step is one of length zero. Each round looks at one place, so
+    that the program has the integrals of the likelihood once.
+    """
+    here, before = _look(prior, data, state.trial), state.at
+    begun = jnp.isfinite(before.bound)
+    taken = jnp.isfinite(here.bound) & (here.bound >= before.bound - ROUND_OFF * jnp.abs(before.bound))
+    at = select(taken, here, before)
+    longer, shorter = jnp.minimum(1.0, GROW * state.step), 0.5 * state.step
+    step = jnp.where(taken, jnp.where(begun, longer, 1.0), jnp.where(begun, shorter, 0.0))
+    trial = jax.tree.map(lambda s, t: s + step * (t - s), at.sites, at.target)
+    return _State(at, trial, step, state.sweeps + taken, ~taken & (state.step <= LEAST_STEP))

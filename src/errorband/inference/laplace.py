@@ -102,39 +102,42 @@ class Laplace(SiteInference):
     def run(self, prior, data, start):
         """Newton's method from the posterior mean under the old sites, then evidence and implicit derivatives."""
         f, a, steps, converged = self._find_mode(prior, data, start)
-        terms = _Terms(prior, data)
-        gradient = terms.gradient(prior.likelihood, f)
-        # Negative curvature is used if "newton" is asked for and the posterior is proper with it.
-        signed = prior.structure.condition(terms.sites(prior.likelihood, f))
-        keep = jnp.asarray(True) if prior.likelihood.log_concave else signed.proper & (self.curvature == "newton")
-
-        def curvature(likelihood, f):
-            W = terms.curvature(likelihood, f)
-            return W if likelihood.log_concave else jnp.where(keep, W, _positive_part(W))
-
-        conditioned = signed
-        if not prior.likelihood.log_concave:
-            positive = prior.structure.condition(
-                _sites(f, _positive_part(terms.curvature(prior.likelihood, f)), gradient)
-            )
-            conditioned = select(keep, signed, positive)
-        log_prob = terms.log_prob(prior.likelihood, f)
-        value = log_prob - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
+        terms, concave = _Terms(prior, data), prior.likelihood.log_concave
+        conditioned, keep = self._conditioned(prior, terms, f)
+        value = terms.log_prob(prior.likelihood, f) - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
         _, A = conditioned.marginals()
-        s = jax.grad(lambda f: -0.5 * jnp.sum(A * curvature(prior.likelihood, f)))(f)
+
+        def half_log_det(likelihood, f):
+            W = terms.curvature(likelihood, f)
+            return -0.5 * jnp.sum(A * (W if concave else jnp.where(keep, W, _positive_part(W))))
+
+        by_curvature, s = jax.grad(half_log_det, (0, 1))(prior.likelihood, f)
         v = conditioned.solve(s)
         Kv = prior.structure.matvec(v)
         a = conditioned.weights
 
         def total(likelihood):  # f̂ moves with the likelihood's own parameters too: df̂ = (I + KΠ)⁻¹K ∂∇log p
-            explicit = terms.log_prob(likelihood, f) - 0.5 * jnp.sum(A * curvature(likelihood, f))
-            return explicit + jnp.sum(Kv * terms.gradient(likelihood, f))
+            return terms.log_prob(likelihood, f) + jnp.sum(Kv * terms.gradient(likelihood, f))
 
+        likelihood_bar = jax.tree.map(jnp.add, by_curvature, jax.grad(total)(prior.likelihood))
         moving = jax.grad(lambda structure: jnp.sum(v * structure.matvec(a)))(prior.structure)
         structure_bar = jax.tree.map(jnp.add, conditioned.adjoint(), moving)
-        adjoint = PriorAtData(structure_bar, jax.grad(total)(prior.likelihood), a + v)
+        adjoint = PriorAtData(structure_bar, likelihood_bar, a + v)
         valid = conditioned.proper & jnp.isfinite(value)
         return SiteRun(conditioned.sites, value, adjoint, converged, steps, valid)
+
+    def _conditioned(self, prior: PriorAtData, terms: "_Terms", f: Any) -> tuple[Any, Any]:
+        """The posterior at the mode, and whether it is the one with the true curvature.
+
+        Negative curvature is used if "newton" is asked for and the posterior is proper with it.
+        """
+        true = terms.sites(prior.likelihood, f)
+        if prior.likelihood.log_concave:
+            return prior.structure.condition(true), True
+        positive = _sites(f, _positive_part(true.precision), terms.gradient(prior.likelihood, f))
+        signed = prior.structure.condition(true)
+        keep = signed.proper & (self.curvature == "newton")
+        return select(keep, signed, prior.structure.condition(positive)), keep
 
     def _find_mode(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Any, Any, Any, Any]:
         """f̂ and a = K⁻¹f̂ (both without the prior mean), number of steps, whether the gradient vanished."""

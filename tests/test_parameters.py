@@ -19,6 +19,7 @@ from errorband.parameters import (
     Interval,
     Module,
     Ordered,
+    Packing,
     Parameter,
     check,
     entries,
@@ -68,6 +69,14 @@ def test_constraints_round_trip(constraint, raw):
         assert_allclose(constraint.inverse(value), raw, rtol=1e-6, atol=1e-6)
         assert_allclose(constraint.forward(constraint.inverse(value)), value, rtol=1e-12, atol=1e-12)
         assert_array_equal(constraint.inside(value), value)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+def test_numpy_does_what_jax_does_and_differentiates(constraint, x64):
+    raw, bar = np.array([-1.3, 0.4, 2.0]), np.array([0.7, -0.2, 1.1])
+    value, pull = jax.vjp(constraint.forward, jnp.asarray(raw))
+    assert_allclose(constraint.forward(raw), value, rtol=1e-14)
+    assert_allclose(constraint.pull_back(raw, bar), pull(jnp.asarray(bar))[0], rtol=1e-13)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
@@ -209,6 +218,14 @@ def test_unpack_is_the_inverse_of_pack_and_plain(x64):
     assert_allclose(moved.left.left.lengthscale, [0.5 * np.e, 2 * np.e])
     assert moved.left.left.variance == 3.0  # fixed
     assert_allclose(moved.left.right.matrix, [[2, 3], [4, 5]])
+
+
+def test_derivatives_in_the_module_become_derivatives_in_the_vector(x64):
+    """With a value of which a part is fixed."""
+    module = SquaredExponential(Parameter([0.5, 2.0, 3.0], fixed=[False, True, False]), 1.5)
+    theta, bar = pack(module), SquaredExponential(np.array([1.0, 2.0, 3.0]), np.array(4.0))
+    assert_allclose(Packing(module).pull_back(theta, bar), [0.5 * 1.0, 3.0 * 3.0, 1.5 * 4.0])
+    assert_allclose(unpack(module, theta + 1.0).lengthscale, [0.5 * np.e, 2.0, 3.0 * np.e])
 
 
 def test_real_values_of_any_size_survive_the_vector(x64):

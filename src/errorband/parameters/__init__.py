@@ -25,7 +25,7 @@ from errorband.parameters.parameter import (
     value_of,
 )
 from errorband.parameters.units import LENGTH, LEVEL, PLACE, PURE, SPREAD, VARIANCE, Change, Unit
-from errorband.parameters.vector import check, log_prior, pack, units, unpack, vector_names
+from errorband.parameters.vector import Packing, check, log_prior, pack, units, unpack, vector_names
 
 __all__ = [
     "LENGTH",
@@ -42,6 +42,7 @@ __all__ = [
     "Interval",
     "Module",
     "Ordered",
+    "Packing",
     "Parameter",
     "Real",
     "Unit",

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import expit
 
 # A search that is told to start on a bound starts beside it, at this logarithm of the distance.
 BESIDE = -40.0
@@ -17,8 +18,12 @@ class Real:
     unit: float = dataclasses.field(default=1.0, kw_only=True)
 
     def forward(self, raw):
-        """Constrained value of an unconstrained number."""
+        """Constrained value of an unconstrained number; NumPy's of NumPy's, so that nothing is compiled for it."""
         return self.unit * raw
+
+    def pull_back(self, raw, bar):
+        """From derivatives in the value to derivatives in the unconstrained number."""
+        return self.unit * bar
 
     def inverse(self, value):
         """Unconstrained number of a constrained value."""
@@ -44,7 +49,10 @@ class GreaterThan(Real):
     strict: bool = True
 
     def forward(self, raw):
-        return self.lower + jnp.exp(raw)
+        return self.lower + _exp(raw)
+
+    def pull_back(self, raw, bar):
+        return _exp(raw) * bar
 
     def inverse(self, value):
         return _log(value - self.lower)
@@ -69,7 +77,10 @@ class Interval(Real):
     strict: bool = True
 
     def forward(self, raw):
-        return self.lower + (self.upper - self.lower) * jax.nn.sigmoid(raw)
+        return self.lower + (self.upper - self.lower) * (expit if _on_host(raw) else jax.nn.sigmoid)(raw)
+
+    def pull_back(self, raw, bar):
+        return (self.upper - self.lower) * expit(raw) * expit(-raw) * bar
 
     def inverse(self, value):
         return _log(value - self.lower) - _log(self.upper - value)
@@ -93,7 +104,12 @@ class Ordered(Real):
     """A strictly increasing vector: the first entry free, each step e^raw."""
 
     def forward(self, raw):
-        return jnp.cumsum(jnp.concatenate([raw[:1], jnp.exp(raw[1:])]))
+        xp = np if _on_host(raw) else jnp
+        return xp.cumsum(xp.concatenate([raw[:1], _exp(raw[1:])]))
+
+    def pull_back(self, raw, bar):
+        steps = np.cumsum(bar[::-1])[::-1]  # each step moves all entries after it
+        return np.concatenate([steps[:1], _exp(raw[1:]) * steps[1:]])
 
     def inverse(self, value):
         return np.concatenate([value[:1], _log(np.diff(value))])
@@ -103,6 +119,17 @@ class Ordered(Real):
 
     def __str__(self) -> str:
         return "strictly increasing"
+
+
+def _on_host(raw) -> bool:
+    return isinstance(raw, (float, np.ndarray, np.generic))
+
+
+def _exp(raw):
+    if not _on_host(raw):
+        return jnp.exp(raw)
+    with np.errstate(over="ignore"):  # infinite, as a search that went too far will be told
+        return np.exp(raw)
 
 
 def _log(value):

@@ -1,8 +1,10 @@
 """The free hyperparameters of a module as one vector of unconstrained numbers, for the optimiser."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -45,17 +47,60 @@ def units(tree: eqx.Module) -> np.ndarray:
     return np.concatenate(each) if each else np.zeros(0)
 
 
+class Packing:
+    """Where the free hyperparameters of a template are: in the vector, and in the module of plain values.
+
+    Found once for a template. The vector of an optimiser is a NumPy array, for which nothing is compiled; JAX's may be
+    traced.
+    """
+
+    def __init__(self, template: Any):
+        self._free, start = [], 0
+        for e in entries(template):
+            if not e.fixed:
+                size = int(np.sum(e.free))
+                self._free.append((e, e.free, slice(start, start + size)))
+                start += size
+        marked = rebuild(template, {e.path: _Place(i) for i, (e, *_) in enumerate(self._free)}, (), keep_wrappers=False)
+        self._leaves, self._structure = jax.tree.flatten(marked)
+
+    def unpack(self, vector: Any) -> Any:
+        """Module of plain values."""
+        values = [_placed(e.value, free, e.constraint.forward(vector[part])) for e, free, part in self._free]
+        leaves = [values[leaf.index] if isinstance(leaf, _Place) else leaf for leaf in self._leaves]
+        return jax.tree.unflatten(self._structure, leaves)
+
+    def pull_back(self, vector: np.ndarray, bar: Any) -> np.ndarray:
+        """From derivatives in the module of plain values to derivatives in the vector, both on the host."""
+        found = np.zeros(len(vector))
+        for place, leaf in zip(self._leaves, self._structure.flatten_up_to(bar), strict=True):
+            if isinstance(place, _Place):
+                e, free, part = self._free[place.index]
+                found[part] = e.constraint.pull_back(vector[part], np.asarray(leaf)[free])
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Stands for the value of a free hyperparameter."""
+
+    index: int
+
+
+def _placed(value: Any, free: np.ndarray, part: Any) -> Any:
+    """The value with its free entries set to these."""
+    if free.all():
+        return part.reshape(free.shape)
+    if not isinstance(part, np.ndarray):
+        return jnp.asarray(value).at[free].set(part)
+    whole = np.array(value, float)
+    whole[free] = part
+    return whole
+
+
 def unpack(template: ModuleT, vector: Any) -> ModuleT:
     """Module of plain values for an unconstrained vector. Traceable: only the template's structure is used."""
-    values, start = {}, 0
-    for e in entries(template):
-        if not e.fixed:
-            free = e.free
-            size = int(np.sum(free))
-            part = e.constraint.forward(vector[start : start + size])
-            values[e.path] = part.reshape(free.shape) if free.all() else jnp.asarray(e.value).at[free].set(part)
-            start += size
-    return rebuild(template, values, (), keep_wrappers=False)
+    return Packing(template).unpack(vector)
 
 
 def log_prior(template: eqx.Module, vector: Any) -> Any:

@@ -1,7 +1,7 @@
 """From a vector of hyperparameters to the log evidence and its gradient, for every model.
 
 theta ──unpack──▶ model ──rule──▶ log evidence and its derivative in the model ──▶ gradient in theta
-(JAX, differentiated)      (arranged by hand, as the rule likes)             (JAX)
+    (NumPy)                (arranged by hand, as the rule likes)              (NumPy)
 """
 
 import dataclasses
@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from errorband import interrupts, parameters
-from errorband.conjugate.base import sum_of_products
 from errorband.data import TrainingData
 from errorband.inference import Conclusion, Inference, Status
 from errorband.model import Model
@@ -74,10 +73,11 @@ class Objective:
     def evaluate(self, theta: np.ndarray, warm: Warm | None = None) -> Point:
         """Value and gradient at a vector. Pure: the same arguments give the same result."""
         rule, state = (self.inference, None) if warm is None else warm
+        theta = np.asarray(theta, float)
         interrupts.safe_point()
-        found = rule.evaluate(_unpack(self.model, theta), self._prepared, state)
+        found = rule.evaluate(_unpack(self._packing, theta), self._prepared, state)
         interrupts.safe_point()
-        value, gradient = found.log_evidence, np.asarray(_pull_back(self.model, theta, found.gradient))
+        value, gradient = found.log_evidence, self._packing.pull_back(theta, found.gradient)
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
@@ -88,10 +88,9 @@ class Objective:
         point = self.evaluate(theta)
         return point.value, point.gradient
 
-    @in_double_precision
     def model_at(self, theta: np.ndarray) -> Model:
         """Model with plain values at a vector."""
-        return jax.tree.map(np.asarray, _unpack(self.model, theta))
+        return _unpack(self._packing, np.asarray(theta, float))
 
     @in_double_precision
     def conclude(self, theta: np.ndarray, warm: Warm | None = None) -> tuple[Model, Conclusion]:
@@ -104,6 +103,10 @@ class Objective:
     def leave_one_out(self, theta: np.ndarray) -> Predictive:
         """Predictions of each row from the others at a vector, of a rule that has them in closed form."""
         return self.inference.leave_one_out(self.model_at(theta), self._prepared, None)
+
+    @functools.cached_property
+    def _packing(self) -> parameters.Packing:
+        return parameters.Packing(self.model)
 
     @functools.cached_property
     def _prepared(self) -> TrainingData:
@@ -128,15 +131,9 @@ def prepared(model: Model, rule: Inference, data: TrainingData) -> TrainingData:
     )
 
 
-@program
-def _unpack(template: Model, theta: Any) -> Model:
-    return parameters.unpack(template, theta)
-
-
-@program
-def _pull_back(template: Model, theta: Any, bar: Model) -> Any:
-    """From derivatives in the model to derivatives in theta."""
-    return jax.grad(lambda t: sum_of_products(bar, parameters.unpack(template, t)))(theta)
+def _unpack(packing: parameters.Packing, theta: np.ndarray) -> Model:
+    """The model as searches and what comes after them have it: of NumPy's arrays."""
+    return jax.tree.map(np.asarray, packing.unpack(theta))
 
 
 @program

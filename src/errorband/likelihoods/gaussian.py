@@ -64,6 +64,10 @@ class Gaussian(Likelihood):
     def predictive(self, mean, cov):
         return GaussianPredictive(mean[:, 0], np.sqrt(cov[:, 0, 0] + float(self.noise_variance)))
 
+    def conditional_sample(self, f, rng):
+        """Draws of f + ε."""
+        return f + np.sqrt(float(self.noise_variance)) * rng.standard_normal(np.shape(f))
+
 
 def log_normal(y: Any, mean: Any, variance: Any) -> Any:
     """Log N(y; mean, variance)."""

@@ -1,5 +1,6 @@
 """What all tests share: compiled code kept between runs, and double precision on request."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -18,6 +19,13 @@ def pytest_configure(config):
     if (cache := getattr(config, "cache", None)) is not None:
         os.environ.setdefault("ERRORBAND_CACHE_DIR", str(cache.mkdir("errorband-compiled")))
     start_backend()  # before a test uses JAX by itself
+
+
+def pytest_collection_finish(session):
+    """Let the garbage collector look less often, and not at all that was imported: traces are many small objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="module")

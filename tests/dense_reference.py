@@ -42,10 +42,14 @@ def formula_data():
 
 
 def finite_differences(objective, theta, step):
-    """Central differences of an objective's value."""
-    moves = step * np.eye(len(theta))
+    """Central differences of an objective's value in each coordinate."""
+    return central_differences(objective, theta, step * np.eye(len(theta))) / step
+
+
+def central_differences(objective, theta, moves):
+    """Half of the difference of an objective's value across each of the moves."""
     value = lambda t: objective.value_and_gradient(t)[0]  # noqa: E731
-    return [(value(theta + e) - value(theta - e)) / (2 * step) for e in moves]
+    return np.array([0.5 * (value(theta + move) - value(theta - move)) for move in moves])
 
 
 def precise_differences(objective, theta, directions, step=1e-4):

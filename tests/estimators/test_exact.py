@@ -122,7 +122,7 @@ def test_adjoint_agrees_with_autodiff(data):
 
     theta = objective.theta0
     with double_precision():
-        expected_value, expected = jax.value_and_grad(textbook)(jnp.asarray(theta))
+        expected_value, expected = jax.jit(jax.value_and_grad(textbook))(theta)
     value, gradient = objective.value_and_gradient(theta)
     assert_allclose(value, expected_value, rtol=1e-12)
     assert_allclose(gradient, expected, rtol=1e-9)

@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -34,10 +35,13 @@ SMOOTH = SquaredExponential([0.8, 1.3], 1.44)
 BRIEF = LBFGS(max_iter=8)
 
 
+K_fu = eqx.filter_jit(lambda features, kernel, A: features.K_fu(kernel, A))
+
+
 def prior(features, kernel, A=X, seed=0):
     """Covariance of the function at the rows A under features drawn from the seed."""
     with double_precision():
-        phi = np.asarray(plain(features.initialised(kernel, A, None, None, seed)).K_fu(plain(kernel), A))
+        phi = np.asarray(K_fu(plain(features.initialised(kernel, A, None, None, seed)), plain(kernel), A))
     return phi @ phi.T
 
 

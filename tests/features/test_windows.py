@@ -1,6 +1,6 @@
 """Integrals under windows and waves: against quadrature, against points, and the printed formulas that are wrong."""
 
-import jax.numpy as jnp
+import equinox as eqx
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -24,6 +24,10 @@ MU, V = RNG.normal(size=(M, K, D)), RNG.uniform(0.05, 1.5, (M, K, D))
 SHARES, OMEGA, THETA = RNG.uniform(0.2, 1.0, (M, K)), 1.5 * RNG.normal(size=(M, D)), RNG.uniform(0, 6, (M, K))
 GRID = np.linspace(-14.0, 14.0, 1401)
 STEP = GRID[1] - GRID[0]
+
+
+with_function, among = eqx.filter_jit(covariance_with_function), eqx.filter_jit(covariance)
+both = eqx.filter_jit(lambda features, kernel, A: (features.K_fu(kernel, A), features.K_uu(kernel)))
 
 
 def window(m, k, d):
@@ -58,9 +62,9 @@ def test_integrals_are_those_of_quadrature():
     x = X[:7]
     fu, uu = by_quadrature(x)
     with double_precision():
-        windows = Windows(*(jnp.asarray(a) for a in (MU, V, SHARES, OMEGA, THETA)))
-        found_fu = np.asarray(covariance_with_function(KERNEL, x * ELL, windows))
-        found_uu = np.asarray(covariance(KERNEL, windows))
+        windows = Windows(MU, V, SHARES, OMEGA, THETA)
+        found_fu = np.asarray(with_function(KERNEL, x * ELL, windows))
+        found_uu = np.asarray(among(KERNEL, windows))
     size, found_size = np.sqrt(np.diag(uu)), np.sqrt(np.diag(found_uu))
     assert_allclose(found_uu / np.outer(found_size, found_size), uu / np.outer(size, size), atol=1e-8)
     assert_allclose(found_fu / found_size, fu / size, atol=1e-8)
@@ -68,8 +72,8 @@ def test_integrals_are_those_of_quadrature():
 
 def test_a_single_window_has_the_variance_of_the_function():
     with double_precision():
-        windows = Windows(*(jnp.asarray(a) for a in (MU[:, :1], V[:, :1], np.ones((M, 1)), 9 * OMEGA, THETA[:, :1])))
-        assert_allclose(np.diag(covariance(KERNEL, windows)), VARIANCE, rtol=1e-12)
+        windows = Windows(MU[:, :1], V[:, :1], np.ones((M, 1)), 9 * OMEGA, THETA[:, :1])
+        assert_allclose(np.diag(among(KERNEL, windows)), VARIANCE, rtol=1e-12)
 
 
 def printed(x, centres, omega, phase, c2, ell2):
@@ -102,7 +106,7 @@ def test_the_joint_covariance_is_positive_where_the_printed_one_is_not(own_centr
         kernel = SquaredExponential(ell, 1.0)
         with double_precision():
             features = TimeFrequency(omega * ell, phase, c, centres)
-            K_fu, K_uu = np.asarray(features.K_fu(kernel, x)), np.asarray(features.K_uu(kernel))
+            K_fu, K_uu = map(np.asarray, both(features, kernel, x))
         worst.append(joint_eigenvalues(kernel(x), K_fu, K_uu))
         fu, uu = printed(x, centres, omega, phase, c**2, ell**2)
         worst_printed.append(joint_eigenvalues(kernel(x), fu, uu))
@@ -163,7 +167,7 @@ def test_columns_and_starting_values():
         ready = features.initialised(kernel, far, 9, None, 0)
         assert ready.size == 9
         with double_precision():
-            K_fu = np.asarray(plain(ready).K_fu(kernel, far))
+            K_fu = np.asarray(both(plain(ready), kernel, far)[0])
         assert np.max(np.abs(K_fu)) > 0.1
     given = {"likelihood": Gaussian(0.1), "optimizer": None, "random_state": 0}
     blocks = PITC(9, features=WindowedFourier(n_windows=2), block_size=20)

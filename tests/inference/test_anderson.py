@@ -1,11 +1,19 @@
 """Acceleration of fixed points."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from errorband.inference.anderson import Memory
 from errorband.precision import in_double_precision
 from errorband.structures import Sites
+
+
+@jax.jit
+def step(memory, *pair):
+    memory = memory.kept(*pair)
+    begin, go = memory.mixed(*pair, jnp.array([[0.3]]), jnp.array([[2.0]]))
+    return memory, jnp.stack([(begin.shift + go.shift)[0, 0], (begin.precision + go.precision)[0, 0, 0]])
 
 
 @in_double_precision
@@ -15,8 +23,6 @@ def test_a_linear_map_of_two_numbers_is_solved_in_four_steps():
     x, memory = np.zeros(2), Memory.empty(Sites.zeros(1))
     for _ in range(4):
         change = slow @ (goal - x)
-        pair = [Sites(jnp.asarray(v[:1, None]), jnp.asarray(v[1:, None, None])) for v in (x, change)]
-        memory = memory.kept(*pair)
-        begin, go = memory.mixed(*pair, jnp.array([[0.3]]), jnp.array([[2.0]]))
-        x = np.array([(begin.shift + go.shift).item(), (begin.precision + go.precision).item()])
+        pair = [Sites(v[:1, None], v[1:, None, None]) for v in (np.asarray(x), change)]
+        memory, x = step(memory, *pair)
     np.testing.assert_allclose(x, goal, rtol=1e-5)

@@ -138,7 +138,19 @@ def log_prob(likelihood, y, f):
 def point_derivatives(likelihood, y, f):
     """Gradient, Hessian, third derivatives in f, and gradient in the hyperparameters."""
     g = _one_latent(likelihood.log_prob, likelihood)
-    row = lambda y, f: (jax.grad(g, 1)(y, f), jax.hessian(g, 1)(y, f), jax.jacfwd(jax.hessian(g, 1), 1)(y, f))  # noqa: E731
+
+    def row(y, f):
+        def gradient(f):
+            found = jax.grad(g, 1)(y, f)
+            return found, found
+
+        def hessian(f):
+            found, below = jax.jacfwd(gradient, has_aux=True)(f)
+            return found, (below, found)
+
+        third, (first, second) = jax.jacfwd(hessian, has_aux=True)(f)
+        return first, second, third
+
     theta_bar = jax.jacfwd(lambda p: jax.vmap(_one_latent(p.log_prob, p))(y, f))
     return (*jax.vmap(row)(y, f), theta_bar(likelihood) if jax.tree.leaves(likelihood) else ())
 
@@ -299,7 +311,8 @@ def brute_nodes(example, mean, cov):
         half = 0.5 * np.diff(edges)[:, None]
         f = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
         return f[:, None], (half * w).ravel() * np.exp(-0.5 * ((f - m) / s) ** 2) / (s * np.sqrt(2 * np.pi))
-    t = np.linspace(-11, 11, 521) if example.L == 2 else np.linspace(-8.5, 8.5, 81)
+    exponents = isinstance(example.likelihood, HeteroscedasticGaussian)  # narrow where a variance is small
+    t = np.linspace(-11, 11, 521 if exponents else 261) if example.L == 2 else np.linspace(-8.5, 8.5, 61)
     X = np.stack(np.meshgrid(*[t] * example.L, indexing="ij"), -1).reshape(-1, example.L)
     w = np.exp(-0.5 * np.sum(X**2, 1))
     return mean + X @ np.linalg.cholesky(cov).T, w / w.sum()

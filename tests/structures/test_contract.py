@@ -187,6 +187,8 @@ naive_gradient = jax.jit(jax.value_and_grad(naive_log_partition, argnums=(0, 1))
 condition = jax.jit(lambda structure, sites: structure.condition(sites))
 adjoint = jax.jit(lambda conditioned: conditioned.adjoint())
 dense_of = jax.jit(lambda structure: structure.dense())
+updated = jax.jit(lambda state, n, shift, precision: state.update(n, shift, precision))
+admits = jax.jit(lambda state, n, change: state.admits(n, change))
 
 
 @jax.jit
@@ -320,11 +322,12 @@ def test_site_updates_equal_conditioning_afresh(name, L, kind):
 @over_structures
 def test_update_changes_one_site(name, L):
     case, sites = make(name, L, "positive")
-    shift, precision = sites.shift[0] + 1.0, 0.5 * sites.precision[0]
-    changed = Sites(sites.shift.at[2].add(shift), sites.precision.at[2].add(precision))
-    state = evaluate(case, sites)["state"]
-    got = jax.jit(lambda state: state.update(2, shift, precision))(state)
-    jax.tree.map(close, got, evaluate(case, changed)["state"])
+    shift, precision = (np.array(a) for a in (sites.shift, sites.precision))
+    more = shift[0] + 1.0, 0.5 * precision[0]
+    shift[2] += more[0]
+    precision[2] += more[1]
+    got = updated(evaluate(case, sites)["state"], 2, *more)
+    jax.tree.map(close, got, evaluate(case, Sites(jnp.asarray(shift), jnp.asarray(precision)))["state"])
 
 
 @pytest.mark.parametrize("L", [1, 2])
@@ -355,16 +358,16 @@ def test_an_even_number_of_bad_directions_is_still_improper(name):
 @over_structures
 def test_state_admits_what_keeps_it_proper(name, L):
     case, sites = make(name, L, "indefinite")
-    state = evaluate(case, sites)["state"]
-    admits = jax.jit(lambda state, n, change: state.admits(n, change))
+    found = evaluate(case, sites)
     for n in (1, 4):
-        A = np.asarray(state.marginal(n)[1])
+        A = np.asarray(found["marginals"][1])[n]
         bound = 1.0 / np.linalg.eigvalsh(A)[-1]  # Aₙ⁻¹ − c I is positive definite for c below this
         for factor, admitted in ((0.999, True), (1.001, False)):
-            change = -factor * bound * jnp.eye(L)
-            assert admits(state, n, change) == admitted
-            after = Sites(sites.shift, sites.precision.at[n].add(change))
-            assert condition(case.structure, after).proper == admitted
+            change = -factor * bound * np.eye(L)
+            assert admits(found["state"], n, change) == admitted
+            precision = np.array(sites.precision)
+            precision[n] += change
+            assert condition(case.structure, Sites(sites.shift, jnp.asarray(precision))).proper == admitted
 
 
 @over_structures
@@ -385,32 +388,35 @@ def test_rows_without_sites_change_nothing(name, kind):
     """Padding: repeated rows with zero sites leave the evidence alone and get no gradient."""
     case, sites = make(name, 2, kind)
     pad = np.r_[np.arange(N), 0, 0, 0]
-    padded = case.structure
+    padded = jax.tree.map(np.asarray, case.structure)
     if isinstance(padded, Dense):
         padded = Dense(padded.K[:, pad][:, :, pad])
     elif isinstance(padded, LowRankBlocks):  # copies of a row share its place
         padded = LowRankBlocks(padded.rest, padded.basis, padded.place[pad])
     else:
         padded = LowRank(padded.diag[:, pad], padded.basis[:, pad])
-    padded_sites = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), sites, Sites.zeros(3, 2))
+    padded_sites = jax.tree.map(lambda a: np.concatenate([a, np.zeros((3, *a.shape[1:]))]), sites)
     found, longer = evaluate(case, sites), condition(padded, padded_sites)
     close(longer.log_partition, found["log_partition"])
     for long, short in zip(jax.tree.leaves(adjoint(longer)), jax.tree.leaves(found["adjoint"]), strict=True):
-        inner = tuple(slice(size) for size in short.shape)
+        inner, long = tuple(slice(size) for size in short.shape), np.array(long)
         close(long[inner], short)
-        np.testing.assert_array_equal(long.at[inner].set(0.0), 0.0)
+        long[inner] = 0.0
+        np.testing.assert_array_equal(long, 0.0)
 
 
 joint = jax.jit(lambda c, cross, prior, latent: c.predictor().joint(cross, prior, latent))
+predicted = jax.jit(lambda c, cross, prior: c.predictor()(cross, prior))
+simplex_sites = jax.jit(SimplexSites.of)
 
 
-def check_joint(case, sites):
-    """Joint prediction of each latent, against dense algebra and against the marginal prediction."""
-    want, found = reference(case.structure, sites), evaluate(case, sites)["prediction"]
-    L = case.structure.n_latents
+def check_joint(case, sites, found):
+    """Joint prediction of each latent, against dense algebra and against the marginal prediction found."""
+    want, conditioned = reference(case.structure, sites), condition(case.structure, sites)
+    L, cross = case.structure.n_latents, np.asarray(case.cross)
     for l in range(L):
         prior = np.diag(np.asarray(case.prior)[:, l]) + 0.01 * (1.0 - np.eye(S))
-        mean, covariance = joint(condition(case.structure, sites), case.cross[l], prior, l)
+        mean, covariance = joint(conditioned, cross[l], prior, l)
         close(mean, case.K_star[l] @ want.weights[:, l])
         close(covariance, prior - case.K_star[l] @ want.W[l::L, l::L] @ case.K_star[l].T)
         close(np.diag(covariance), np.asarray(found[1])[:, l, l])
@@ -418,7 +424,8 @@ def check_joint(case, sites):
 
 @over_cases
 def test_joint_prediction_of_each_latent(name, L, kind):
-    check_joint(*make(name, L, kind))
+    case, sites = make(name, L, kind)
+    check_joint(case, sites, evaluate(case, sites)["prediction"])
 
 
 @pytest.mark.parametrize("L", [1, 2, 3])
@@ -429,7 +436,8 @@ def test_joint_prediction_under_sites_of_softmax(name, L):
     share = rng.uniform(0.1, 1.0, (N, L))
     share[3] = 0.0  # a padded row
     shift = rng.normal(size=(N, L)) * (share > 0.0)
-    check_joint(case, SimplexSites.of(jnp.asarray(shift), jnp.asarray(share)))
+    sites = simplex_sites(shift, share)
+    check_joint(case, sites, predicted(condition(case.structure, sites), case.cross, case.prior))
 
 
 def narrower(structure, width):
@@ -439,8 +447,10 @@ def narrower(structure, width):
     return eqx.tree_at(lambda s: s.basis, structure, structure.basis[..., :width])
 
 
-def dense_of_latent(structure, l):
-    return np.asarray(structure.dense())[l :: structure.n_latents, l :: structure.n_latents]
+@jax.jit
+def dense_parts(structure):
+    """All of it, its diagonal, and each latent function's."""
+    return structure.dense(), structure.diagonal(), [structure.latent(l).dense() for l in range(structure.n_latents)]
 
 
 @over_structures
@@ -448,11 +458,12 @@ def test_repeated_gives_all_latents_one_covariance(name):
     one = BUILDERS[name](np.random.default_rng(6), 1).structure
     repeated = one.repeated(3)
     assert repeated.n_latents == 3
-    close(repeated.dense(), np.kron(np.asarray(one.dense()), np.eye(3)))
-    close(repeated.diagonal(), np.repeat(np.asarray(one.diagonal()), 3, axis=1))
+    whole, diagonal, each = dense_parts(repeated)
+    close(whole, np.kron(np.asarray(dense_of(one)), np.eye(3)))
+    close(diagonal, np.repeat(np.diagonal(dense_of(one))[:, None], 3, axis=1))
     for l in range(3):
         assert repeated.latent(l).n_latents == 1
-        close(repeated.latent(l).dense(), np.asarray(one.dense()))
+        close(each[l], np.asarray(dense_of(one)))
     with pytest.raises(ValueError, match="has 3"):
         repeated.repeated(2)
 
@@ -463,10 +474,12 @@ def test_stacked_gives_each_latent_its_covariance(name):
     ones = [narrower(whole.latent(l), M - l) for l in range(3)]
     stacked = type(whole).stacked(ones)
     assert stacked.n_latents == 3
+    whole, _, each = dense_parts(stacked)
     for l, one in enumerate(ones):
-        close(dense_of_latent(stacked, l), np.asarray(one.dense()))
-        close(stacked.latent(l).dense(), np.asarray(one.dense()))
-    blocks = np.asarray(stacked.dense()).reshape(N, 3, N, 3)
+        want = np.asarray(dense_of(one))
+        close(np.asarray(whole)[l::3, l::3], want)
+        close(each[l], want)
+    blocks = np.asarray(whole).reshape(N, 3, N, 3)
     np.testing.assert_array_equal(blocks[:, 0, :, 1], 0.0)
     for one, back in zip(ones, stacked.unstacked(ones), strict=True):
         jax.tree.map(np.testing.assert_array_equal, back, one)
@@ -480,14 +493,24 @@ def test_adjoints_of_repeated_and_stacked_structures(name):
     ones = [narrower(whole.latent(l), M - l) for l in range(2)]
     sites = random_sites(rng, "positive", np.asarray(dense_of(whole)), N, 2)
 
-    bar, repeat_back = jax.vjp(lambda one: one.repeated(2), ones[0])
-    bar = bar.condition(sites).adjoint()
-    jax.tree.map(close, bar.summed(), repeat_back(bar)[0])
-    assert jax.tree.structure(bar.summed()) == jax.tree.structure(ones[0])
+    summed, wanted = adjoint_of_repeated(ones[0], sites)
+    jax.tree.map(close, summed, wanted)
+    assert jax.tree.structure(summed) == jax.tree.structure(ones[0])
+    jax.tree.map(close, *adjoint_of_stacked(ones, sites))
 
-    stacked, stack_back = jax.vjp(type(whole).stacked, ones)
+
+@jax.jit
+def adjoint_of_repeated(one, sites):
+    repeated, back = jax.vjp(lambda one: one.repeated(2), one)
+    bar = repeated.condition(sites).adjoint()
+    return bar.summed(), back(bar)[0]
+
+
+@jax.jit
+def adjoint_of_stacked(ones, sites):
+    stacked, back = jax.vjp(type(ones[0]).stacked, ones)
     bar = stacked.condition(sites).adjoint()
-    jax.tree.map(close, list(bar.unstacked(ones)), stack_back(bar)[0])
+    return list(bar.unstacked(ones)), back(bar)[0]
 
 
 @over_structures

@@ -18,7 +18,7 @@ from errorband.estimators.candidates import is_auto
 from errorband.estimators.defaults import REGRESSION_KERNELS, noises
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
-from errorband.estimators.predicting import PredictsTargets
+from errorband.estimators.predicting_numbers import PredictsTargets
 from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
 from errorband.estimators.several_targets import check_one, fit_targets, n_columns
 from errorband.estimators.spec import Spec, as_likelihood, as_transform

@@ -57,7 +57,7 @@ def test_killed_while_saving(fitted, tmp_path):
     _killed_while_saving(fitted, tmp_path, range(10))
 
 
-@pytest.mark.parametrize("trial", range(3))
+@pytest.mark.parametrize("trial", range(2))
 def test_killed_while_fitting(fitted, tmp_path, trial):
     _killed_while_fitting(fitted, tmp_path, trial)
 

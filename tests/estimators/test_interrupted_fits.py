@@ -160,7 +160,7 @@ def interrupted_at_random(seed, trials, timeout):
 
 
 def test_interrupts_at_random_moments():
-    interrupted_at_random(0, 12, 180)
+    interrupted_at_random(0, 6, 180)
 
 
 @pytest.mark.slow

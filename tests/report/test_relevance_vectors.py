@@ -28,7 +28,7 @@ def test_the_report_lists_them_by_weight(machine):
     assert len(content.vectors) == model.n_relevance_vectors_
     assert np.all(np.diff(content.weight) <= 0)
     assert np.isin(np.round(content.vectors, 9), np.round(model.training_data()[0], 9)).all()
-    page = report(model, X, y, target="level").html
+    page = report(model, X, y, target="level", baselines=False).html
     assert "The relevance vectors" in page
     assert f"{model.n_relevance_vectors_} relevance vectors of 40 rows" in page
 

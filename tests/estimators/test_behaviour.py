@@ -149,12 +149,12 @@ def test_too_large_a_joint_covariance_is_refused(fitted, monkeypatch):
 
 
 def test_the_joint_covariance_is_of_additive_noise(data, monkeypatch):
-    from errorband.estimators import predicting
+    from errorband.estimators import predicting_numbers
 
     X, _ = data
     counts = GPRegressor(likelihood=Poisson(), optimizer=None).fit(X, np.arange(len(X)) % 4)
     assert counts.predict(X[:3], return_cov=True, latent=True)[1].shape == (3, 3)
-    monkeypatch.setattr(predicting, "joint", lambda *_: pytest.fail("computed before it is refused"))
+    monkeypatch.setattr(predicting_numbers, "joint", lambda *_: pytest.fail("computed before it is refused"))
     with pytest.raises(ValueError, match=r"additive noise, not for Poisson; ask with latent=True"):
         counts.predict(X[:3], return_cov=True)
 

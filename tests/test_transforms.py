@@ -1,5 +1,7 @@
 """Transforms of targets: each is increasing and undone exactly, and predictions are distributions of the targets."""
 
+import functools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,10 +9,12 @@ from scipy import integrate, stats
 
 import errorband
 from errorband import GPRegressor
+from errorband.approximations import FITC, PITC, VFE
 from errorband.estimators.spec import TRANSFORM_NAMES
 from errorband.likelihoods import StudentT
 from errorband.predictive import GaussianPredictive, RescaledPredictive
-from errorband.transforms import TRANSFORMS, BoxCox, Log, Logit, TransformedPredictive, YeoJohnson
+from errorband.training.warp import Warped
+from errorband.transforms import TRANSFORMS, BoxCox, Log, Logit, TransformedPredictive, Warp, YeoJohnson
 
 POSITIVE = np.geomspace(1e-3, 50.0, 23)
 EXAMPLES = {
@@ -18,6 +22,10 @@ EXAMPLES = {
     "Logit": [(Logit(), np.linspace(0.01, 0.99, 23)), (Logit(-5.0, 20.0), np.linspace(-4.9, 19.9, 23))],
     "BoxCox": [(BoxCox(p), POSITIVE) for p in (-0.5, 0.0, 0.3, 2.0)],
     "YeoJohnson": [(YeoJohnson(p), np.linspace(-20, 20, 23)) for p in (-0.5, 0.0, 0.7, 2.0, 2.5)],
+    "Warp": [
+        (Warp(steps=[(2.0, 1.0, 0.0)]), np.linspace(-9, 9, 23)),
+        (Warp(steps=[(9.9, 4.9, -1.0), (0.5, 2.0, 3.0)], centre=5.0, scale=3.0), np.linspace(-20, 20, 23)),
+    ],
 }
 CASES = [pytest.param(*case, id=repr(case[0])) for name in TRANSFORMS for case in EXAMPLES[name]]
 
@@ -119,6 +127,7 @@ def test_bands_are_positive_and_the_evidence_prefers_the_logarithm(sales, fitted
     [
         ({"target_transform": "boxcocks"}, {}, ValueError, "closest: 'box-cox'.*choose from log, logit, box-cox, yeo"),
         ({"target_transform": 3}, {}, TypeError, "the name of one"),
+        ({"target_transform": "warp(n_steps=0)"}, {}, ValueError, "n_steps"),
         ({"target_transform": "logit"}, {}, ValueError, "between 0 and 1; .* are not, the first"),
         ({"target_transform": "log", "likelihood": "poisson"}, {}, ValueError, "Poisson is for targets as they are"),
         ({"target_transform": "log"}, {"noise_variance": np.ones(60)}, ValueError, "units of the targets"),
@@ -150,3 +159,77 @@ def test_with_heavy_tails(sales):
     model = GPRegressor(likelihood=StudentT(df=4.0, scale=0.3), target_transform=Log(), **rule).fit(X, y)
     (low, high), mean = model.predict_interval(X[:4]), model.predict(X[:4])
     assert np.all((low > 0) & (low < mean) & (mean < high))
+
+
+def test_steps_beyond_the_most_are_refused():
+    with pytest.raises(ValueError, match="give \\(a, b, c\\) of each step"):
+        Warp(steps=[(2.0, 8.0, 0.0)])
+    with pytest.raises(ValueError, match="give \\(a, b, c\\) of each step"):
+        Warp(steps=[(2.0, 1.0)])
+
+
+def test_infinite_quantiles_stay_infinite():
+    assert_allclose(Warp(steps=[(2.0, 1.0, 0.0)]).inverse(np.array([-np.inf, np.inf])), [-np.inf, np.inf])
+
+
+@pytest.fixture(scope="module")
+def cubes():
+    """Targets of which the third power is a function with equal noise, after Snelson et al. (2004)."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-np.pi, np.pi, (60, 1)), axis=0)
+    return X, np.cbrt(5 * (np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)))
+
+
+@pytest.mark.parametrize(
+    "approximation",
+    [
+        "exact",
+        VFE(inducing_inputs=np.linspace(-3, 3, 7)[:, None]),
+        FITC(inducing_inputs=np.linspace(-3, 3, 7)[:, None]),
+        PITC(inducing_inputs=np.linspace(-3, 3, 7)[:, None], block_size=20),
+    ],
+    ids=["exact", "VFE", "FITC", "PITC"],
+)
+def test_derivatives_in_targets_and_in_the_numbers_of_a_transform(cubes, approximation):
+    X, y = cubes
+    model = GPRegressor(target_transform=Warp(2), approximation=approximation, random_state=0)
+    objective, scaling = model.objective(X, y), model._training(X, y, None, None)[2]
+    weights = np.linspace(0.5, 2.0, len(y))
+    whole = Warped(
+        objective=objective,
+        groups=np.arange(len(objective.theta0)),
+        theta=objective.theta0,
+        transform=scaling.transform,
+        scaled=functools.partial(scaling.with_transform, y=y, weights=weights),
+        y=y,
+    )
+    rng = np.random.default_rng(1)
+    at = whole.theta0 + 0.1 * rng.normal(size=len(whole.theta0))
+    along = rng.normal(size=len(at)) * (np.arange(len(at)) >= len(objective.theta0))  # the others have tests
+    found = whole.evaluate(at)
+    ahead, behind = (whole.evaluate(at + sign * 1e-5 * along).value for sign in (1, -1))
+    assert found.gradient @ along == pytest.approx((ahead - behind) / 2e-5, rel=1e-5)
+    t, step = objective.data.y, 1e-5 * rng.normal(size=len(y))
+    ahead, behind = (objective.with_targets(t + sign * step).evaluate(objective.theta0).value for sign in (1, -1))
+    assert objective.evaluate(objective.theta0).targets @ step == pytest.approx((ahead - behind) / 2, rel=1e-5)
+
+
+def test_a_transform_is_learned_by_the_evidence(cubes, tmp_path):
+    """A warp finds what no power does; the power that was found is better than the one of the targets alone."""
+    X, y = cubes
+    plain, warped = GPRegressor().fit(X, y), GPRegressor(target_transform="warp").fit(X, y)
+    assert warped.log_evidence_ > plain.log_evidence_ + 20
+    by_hand = GPRegressor(target_transform=warped.scaling_.transform, optimizer=None, kernel=warped.kernel_)
+    by_hand = by_hand.set_params(likelihood=warped.likelihood_).fit(X, y)
+    assert by_hand.log_evidence_ == pytest.approx(warped.log_evidence_, abs=1e-6)  # the slopes are counted
+    warped.save(tmp_path / "m.eb")
+    assert_allclose(errorband.load(tmp_path / "m.eb").predict_interval(X), warped.predict_interval(X))
+    assert np.all(np.abs(warped.condition_on(X, y).predict(X) - warped.predict(X)) < 1e-8)
+
+
+def test_powers_are_learned_with_the_hyperparameters(sales):
+    X, y = sales
+    first = BoxCox().fitted(y).power
+    learned = GPRegressor(target_transform="box-cox").fit(X, y)
+    assert learned.log_evidence_ > GPRegressor(target_transform=BoxCox(first)).fit(X, y).log_evidence_ - 1e-6
+    assert abs(learned.scaling_.transform.power) < 0.2  # the logarithm made them

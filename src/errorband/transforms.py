@@ -15,9 +15,12 @@ from scipy import special, stats
 from scipy.optimize import minimize_scalar
 
 from errorband.parameters import Module
+from errorband.parameters.checks import check_number, check_whole
 from errorband.predictive import GaussianPredictive, Predictive
 
 POWERS = (-5.0, 5.0)  # among which that of a Box-Cox or Yeo-Johnson transform is looked for
+
+MOST_STEP = 10.0, 5.0, 4.0  # height, steepness and place of a step of a warp, in standard deviations of the targets
 
 TAIL = 1e-6  # probability on each side that integrals leave out: y may be infinite there
 
@@ -54,8 +57,22 @@ class Transform(Module):
             mean = y @ weights
             return mean, np.sqrt(((y - mean[:, None]) ** 2) @ weights)
 
+    @property
+    def left_open(self) -> bool:
+        """Whether something of it is to be learned."""
+        return False
+
+    @property
+    def vector(self) -> np.ndarray:
+        """What can be learned of it, as numbers without bounds."""
+        return np.zeros(0)
+
+    def at(self, vector: np.ndarray) -> Self:
+        """Copy with these numbers."""
+        return self
+
     def fitted(self, y: np.ndarray) -> Self:
-        """Copy with what was left to the targets."""
+        """Copy with a first guess, from the targets alone, of what was left open."""
         return self
 
     def check(self, y: np.ndarray) -> None:
@@ -166,6 +183,17 @@ class _Power(Transform):
         if self.power is not None and not (isinstance(self.power, int | float) and np.isfinite(self.power)):
             raise ValueError(f"{type(self).__name__}(power={self.power!r}): give a number, or None to find it.")
 
+    @property
+    def left_open(self):
+        return self.power is None
+
+    @property
+    def vector(self):
+        return np.array([self.power])
+
+    def at(self, vector):
+        return dataclasses.replace(self, power=float(vector[0]))
+
     def fitted(self, y):
         """With the power of largest likelihood, if none was given: targets as draws of one normal distribution."""
         if self.power is not None or np.ptp(y) == 0:
@@ -248,6 +276,109 @@ class YeoJohnson(_Power):
         return (self.power - 1.0) * np.sign(y) * np.log1p(np.abs(y))
 
 
+class Warp(Transform):
+    r"""g(y) = t + Σ aᵢ tanh(bᵢ(t − cᵢ)) with t = (y − centre)/scale: a straight line that has some steps.
+
+    Learned together with the hyperparameters, by the evidence of the targets: the warped Gaussian process
+    (Snelson, Rasmussen & Ghahramani 2004). No step is narrower than a fifth of the scale: targets that repeat would
+    otherwise be worth any density there.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of terms.
+    steps : sequence of (a, b, c), optional
+        The terms, with 0 < a < 10, 0 < b < 5 and \|c\| < 4. Default: learned.
+    centre, scale : float
+        Those of the targets where ``steps`` are learned.
+
+    Examples
+    --------
+    >>> g = Warp(steps=[(2.0, 1.0, 0.0)])
+    >>> g.inverse(g.forward(np.array([-3.0, 0.1, 3.0]))).round(6)
+    array([-3. ,  0.1,  3. ])
+    """
+
+    n_steps: int = eqx.field(default=3, static=True)
+    steps: Any = eqx.field(default=None, static=True, converter=lambda s: None if s is None else tuple(map(tuple, s)))
+    centre: float = eqx.field(default=0.0, static=True)
+    scale: float = eqx.field(default=1.0, static=True)
+
+    def __check_init__(self):
+        check_whole("Warp", "n_steps", self.n_steps)
+        check_number("Warp", "scale", self.scale, "a number above zero")
+        try:
+            inside = self.steps is None or np.all(np.abs(self._raw()) < 1.0)
+        except (TypeError, ValueError):
+            inside = False
+        if not inside:
+            raise ValueError(
+                f"Warp(steps={self.steps!r}): give (a, b, c) of each step, 0 < a < {MOST_STEP[0]:g}, 0 < b < "
+                f"{MOST_STEP[1]:g}, -{MOST_STEP[2]:g} < c < {MOST_STEP[2]:g}, or None to learn them."
+            )
+
+    def _raw(self) -> np.ndarray:
+        """Each number of the steps between −1 and 1."""
+        a, b, c = np.array(self.steps, float).reshape(len(self.steps), 3).T
+        return np.array([2 * a / MOST_STEP[0] - 1, 2 * b / MOST_STEP[1] - 1, c / MOST_STEP[2]])
+
+    @property
+    def domain(self):
+        return "numbers"
+
+    @property
+    def left_open(self):
+        return self.steps is None
+
+    @property
+    def vector(self):
+        return np.arctanh(self._raw()).ravel()
+
+    def at(self, vector):
+        a, b, c = np.tanh(np.clip(np.reshape(vector, (3, -1)), -9.0, 9.0))  # beyond, it is ±1 to rounding
+        steps = np.array([MOST_STEP[0] * (a + 1) / 2, MOST_STEP[1] * (b + 1) / 2, MOST_STEP[2] * c]).T
+        return dataclasses.replace(self, n_steps=len(steps), steps=steps.tolist())
+
+    def fitted(self, y):
+        """With small steps, from which a search can make any."""
+        if not self.left_open:
+            return self
+        places = np.linspace(-1.5, 1.5, self.n_steps + 2)[1:-1]
+        steps = [(0.5, 1.0, float(c)) for c in places]
+        return dataclasses.replace(self, steps=steps, centre=float(np.mean(y)), scale=float(np.std(y)) or 1.0)
+
+    def _terms(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values g, and the derivative in t."""
+        a, b, c = np.array(self.steps).T
+        step = np.tanh(b * (t[..., None] - c))
+        return t + step @ a, 1.0 + (1.0 - step**2) @ (a * b)
+
+    def _t(self, y: Any) -> np.ndarray:
+        return (np.asarray(y, dtype=np.float64) - self.centre) / self.scale
+
+    def forward(self, y):
+        return self._terms(self._t(y))[0]
+
+    def log_slope(self, y):
+        return np.log(self._terms(self._t(y))[1]) - np.log(self.scale)
+
+    def inverse(self, z):
+        """By Newton's steps, halving the interval in which t must be where they leave it."""
+        z = np.asarray(z, dtype=np.float64)
+        most = sum(a for a, _, _ in self.steps)
+        low, high, t = z - most, z + most, z.copy()
+        known = np.isfinite(z)
+        for _ in range(60):
+            value, slope = self._terms(np.where(known, t, 0.0))
+            gap = np.where(known, value - z, 0.0)
+            if np.all(np.abs(gap) <= 1e-14 * (1.0 + np.abs(np.where(known, z, 0.0)))):
+                break
+            low, high = np.where(gap < 0, t, low), np.where(gap > 0, t, high)
+            newton = t - gap / slope
+            t = np.where(known, np.where((newton > low) & (newton < high), newton, 0.5 * (low + high)), z)
+        return self.centre + self.scale * t
+
+
 class TransformedPredictive(Predictive):
     """Distribution of y where that of z = g(y) is given.
 
@@ -291,4 +422,4 @@ class TransformedPredictive(Predictive):
         return self.transform.forward(np.where(inside, y, self._inner()))
 
 
-TRANSFORMS: dict[str, type[Transform]] = {cls.__name__: cls for cls in (Log, Logit, BoxCox, YeoJohnson)}
+TRANSFORMS: dict[str, type[Transform]] = {cls.__name__: cls for cls in (Log, Logit, BoxCox, YeoJohnson, Warp)}

@@ -28,11 +28,14 @@ class Closed(NamedTuple):
         Derivatives in every array of the latent prior (kernel, mean, features), in their places.
     noise : array (n,)
         Derivative in the noise variance of each row.
+    targets : array (n,) or (n, K)
+        Derivative in each target.
     """
 
     log_evidence: float
     latent: Latent
     noise: np.ndarray
+    targets: np.ndarray
 
 
 class Engine(abc.ABC):

@@ -32,8 +32,10 @@ class BlocksEngine(Engine):
 
     @in_double_precision
     def evaluate(self, approximation, latent, noise, data):
-        (value, latent_bar, noise_bar, _), _ = _proper(_evaluate, approximation, latent, noise, data)
-        return Closed(float(value), jax.tree.map(np.asarray, latent_bar), np.asarray(noise_bar)[: len(data.y)])
+        (value, *bars, _), _ = _proper(_evaluate, approximation, latent, noise, data)
+        latent_bar, noise_bar, weights = jax.tree.map(np.asarray, bars)
+        n = len(data.y)
+        return Closed(float(value), latent_bar, noise_bar[:n], -weights[:n])
 
     @in_double_precision
     def posterior(self, approximation, latent, noise, data):
@@ -167,7 +169,7 @@ def _condition(approximation: Any, latent: Latent, *arrays: Any) -> tuple[Any, A
 
 
 @program
-def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: Any) -> tuple[Any, Any, Any, Any]:
+def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: Any) -> tuple[Any, ...]:
     value, conditioned = _conditioned(approximation, latent, X, layout, *arrays)
     bar, weights = conditioned.adjoint(), conditioned.weights[:, 0]
 
@@ -176,7 +178,7 @@ def _evaluate(approximation: Any, latent: Latent, X: Any, layout: Any, *arrays: 
             weights, latent.mean.evaluate(X)
         )
 
-    return value, gradient(inner, latent), _own(conditioned, bar), conditioned.proper
+    return value, gradient(inner, latent), _own(conditioned, bar), weights, conditioned.proper
 
 
 def _own(conditioned: Any, bar: Any) -> Any:

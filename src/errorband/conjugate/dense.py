@@ -48,7 +48,7 @@ class DenseEngine(Engine):
         weights = pad_zeros(f.weights, len(memory.buffer))
         latent_bar = jax.block_until_ready(_pull_back(latent, data.padded, weights, memory.buffer))
         data.spare.give(key, _Memory(K, memory.buffer))
-        return Closed(f.log_evidence, latent_bar, noise_bar)
+        return Closed(f.log_evidence, latent_bar, noise_bar, -f.weights)
 
     def posterior(self, approximation, latent, noise, data):
         f = _at_data(latent, noise, data)

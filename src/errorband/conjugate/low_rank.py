@@ -64,7 +64,7 @@ class LowRankEngine(Engine):
             latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, uu_bar)
         noise_bar = S_bar + 0.5 * left * f.r * f.E / f.noise
         f.give_back(data)
-        return Closed(f.log_evidence(g), latent_bar, noise_bar)
+        return Closed(f.log_evidence(g), latent_bar, noise_bar, -g)
 
     @in_double_precision
     def posterior(self, approximation, latent, noise, data):

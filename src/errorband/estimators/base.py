@@ -102,25 +102,31 @@ class GaussianProcess(Savable, WithArguments):
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
-        log_scale = float(np.log(scaling.y_scale))
         settings = Settings(
             self._trainer() if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
             self.random_state,
             self.verbose,
             name=name,
-            log_scale=log_scale,
+            log_scale=float(np.log(scaling.y_scale)),
             starts=further_starts(problem.model),
             scouted=started is not None,
         )
         found = composed((*AROUND_ALL, *strategies)).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not
             found = dataclasses.replace(found, result=found.result.cut_short())
+        found, scaling = self._learn_transform(problem, found, scaling, settings)
         self._forget()
         self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
-        self._condition(found, log_scale)
+        self._condition(found, float(np.log(scaling.y_scale)))
         self._learn_bands(problem, found)
+
+    def _learn_transform(
+        self, problem: Problem, found: Found, scaling: Scaling, settings: Settings
+    ) -> tuple[Found, Scaling]:
+        """What is to be learned of a transform of the targets."""
+        return found, scaling
 
     def _learn_bands(self, problem: Problem, found: Found) -> None:
         """What is learned of predictive distributions beside the hyperparameters."""

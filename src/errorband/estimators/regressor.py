@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import warnings
 from typing import Any, ClassVar
 
@@ -33,8 +34,9 @@ from errorband.estimators.validation import (
     finite_numbers,
 )
 from errorband.likelihoods import Gaussian, Likelihood
-from errorband.training import Found, Objective, Problem
+from errorband.training import LBFGS, Found, Objective, Problem
 from errorband.training.tie import ties
+from errorband.training.warp import learned_transform
 
 # Residuals of at least and at most so many rows are looked at for what noise they ask for.
 CHECKED = 30, 2000
@@ -81,8 +83,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         Additional random starts of the search.
     target_transform : str or Transform, optional
         An increasing function that targets go through first: ``"log"``, ``"box-cox"``, ``"yeo-johnson"``, ``"logit"``,
-        ``"logit(0, 100)"`` or one of :mod:`errorband.transforms`. Predictions, bands and ``log_evidence_`` are those of
-        the targets as given.
+        ``"logit(0, 100)"``, ``"warp"`` or one of :mod:`errorband.transforms`. What it leaves open, such as a power, is
+        learned with the hyperparameters. Predictions, bands and ``log_evidence_`` are those of the targets as given.
     exposure : str or int, optional
         The column of X, by name or position, that counts are proportional to (population, time, area), for ``Poisson``
         and ``NegativeBinomial``: its logarithm is added to the latent function, the log rate, and kernels do not look
@@ -424,6 +426,20 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         told = noise_check.advice(self.noise_gains_, len(data.y)) if self.likelihood is None else None
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)
+
+    def _learn_transform(self, problem, found, scaling, settings):
+        transform, result, data = as_transform(self.target_transform), found.result, found.objective.data
+        if transform is None or not transform.left_open or result is None or result.interrupted:
+            return found, scaling
+        model = problem.model
+        closed = model.likelihood.conjugate and data.y.ndim == 1 and not model.latent.mean.marginalize
+        if not closed or not self.normalize or not isinstance(settings.trainer, LBFGS):
+            return found, scaling  # the transform stays the one that makes targets most like a normal distribution
+        y = scaling.original(data.y)
+        scaled = functools.partial(scaling.with_transform, y=y, weights=data.weights)
+        groups = ties(problem) if result.tied else None
+        found, transform = learned_transform(found, scaling.transform, scaled, groups, settings.trainer)
+        return found, scaled(transform)
 
     def _learn_bands(self, problem: Problem, found: Found) -> None:
         result, model = found.result, problem.model

@@ -89,6 +89,11 @@ class Scaling:
         total = float(np.sum(y)) / float(np.sum(_positive(X[:, column])))
         return dataclasses.replace(self, exposure=column, log_rate=np.log(total) if normalize and total > 0 else 0.0)
 
+    def with_transform(self, transform: Transform, y: np.ndarray, weights: np.ndarray | None) -> "Scaling":
+        """For targets y that go through another transform; standardised again."""
+        shift, scale = _moments(transform.forward(y)[:, None], weights)
+        return dataclasses.replace(self, transform=transform, y_shift=float(shift[0]), y_scale=float(scale[0]))
+
     def offset(self, scaled: Any) -> np.ndarray | None:
         """Known part of the log rate at inputs as the model sees them; None without an exposure."""
         if self.exposure is None:

@@ -41,6 +41,8 @@ class Evaluation:
     rule : Inference
         The rule that was used: the one asked, or another where that reached nothing. Evidences of two rules do not
         compare.
+    targets : array (n,) or None
+        Derivative of the log evidence in each target, of a rule that has it.
     """
 
     log_evidence: float
@@ -48,6 +50,7 @@ class Evaluation:
     state: Any
     status: Status
     rule: "Inference"
+    targets: Any = None
 
 
 @dataclasses.dataclass(frozen=True)

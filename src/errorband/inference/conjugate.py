@@ -55,7 +55,7 @@ class Conjugate(Inference):
         still = jax.tree.map(np.zeros_like, (model.likelihood, model.approximation))
         likelihood = replace_values(still[0], {("noise_variance",): np.asarray(noise_bar)})
         gradient = Model((found.latent,), likelihood, still[1])
-        return Evaluation(found.log_evidence + constant, gradient, None, _STATUS, self)
+        return Evaluation(found.log_evidence + constant, gradient, None, _STATUS, self, found.targets)
 
     @in_double_precision
     def conclude(self, model, data, state=None):

@@ -40,12 +40,15 @@ class Point:
         For the next evaluation nearby; its rule is the one that was used.
     status : Status
         How the inference rule ended.
+    targets : array (n,) or None
+        Derivative in each target, of a rule that has it.
     """
 
     value: float
     gradient: np.ndarray
     warm: Warm
     status: Status
+    targets: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +84,17 @@ class Objective:
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
-        return Point(value, gradient, Warm(found.rule, found.state), found.status)
+        return Point(value, gradient, Warm(found.rule, found.state), found.status, found.targets)
+
+    def with_targets(self, y: np.ndarray) -> "Objective":
+        """The same of other targets at these inputs."""
+        new = dataclasses.replace(self, data=dataclasses.replace(self.data, y=y))
+        old = self._prepared
+        prepared = dataclasses.replace(old, y=y)
+        # What does not depend on targets is not made again: rows that were padded, and memory.
+        vars(prepared).update({name: getattr(old, name) for name in ("padded", "spare") if name in vars(old)})
+        vars(new).update(_packing=self._packing, _prepared=prepared)
+        return new
 
     def value_and_gradient(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient at a vector, each time from scratch: for optimisers and samplers of your own."""

@@ -428,8 +428,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             warnings.warn(told, UserWarning, stacklevel=3)
 
     def _learn_transform(self, problem, found, scaling, settings):
-        transform, result, data = as_transform(self.target_transform), found.result, found.objective.data
-        if transform is None or not transform.left_open or result is None or result.interrupted:
+        given, first = as_transform(self.target_transform), scaling.transform
+        result, data = found.result, found.objective.data
+        if given is None or first is None or not given.left_open or result is None or result.interrupted:
             return found, scaling
         model = problem.model
         closed = model.likelihood.conjugate and data.y.ndim == 1 and not model.latent.mean.marginalize
@@ -438,7 +439,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         y = scaling.original(data.y)
         scaled = functools.partial(scaling.with_transform, y=y, weights=data.weights)
         groups = ties(problem) if result.tied else None
-        found, transform = learned_transform(found, scaling.transform, scaled, groups, settings.trainer)
+        found, transform = learned_transform(found, first, scaled, groups, settings.trainer)
         return found, scaled(transform)
 
     def _learn_bands(self, problem: Problem, found: Found) -> None:

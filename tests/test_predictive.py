@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from errorband import predictive
 from errorband.likelihoods.numerical import TabulatedPredictive
 from errorband.predictive import (
     CategoricalPredictive,
@@ -216,3 +217,17 @@ def test_wrong_arguments():
         p.cdf([1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="level"):
         p.interval(95)
+
+
+def test_quantiles_of_all_levels_are_those_of_each():
+    """Searches for several levels share nothing but the time they take; levels may come in any order, or be none."""
+    p = MixturePredictive([0.5, 0.5], [mixture(), GaussianPredictive([0.0, 5.0], [1.0, 1e-3])])
+    levels = [0.9, 1e-6, 0.5]
+    assert_allclose(p.quantile(levels), np.stack([p.quantile(level) for level in levels], axis=1), rtol=1e-9)
+    assert p.quantile([]).shape == (2, 0)
+
+
+def test_many_quantiles_come_in_pieces(monkeypatch):
+    whole = mixture().quantile(LEVELS)
+    monkeypatch.setattr(predictive, "AT_ONCE", 3)
+    assert_allclose(mixture().quantile(LEVELS), whole, rtol=1e-12)

@@ -273,20 +273,29 @@ class RowsPredictive(Predictive):
         self.mean, self.std = self._gather(lambda p, _: p.mean), self._gather(lambda p, _: p.std)
         self.support = getattr(self.parts[0][1], "support", "real")
 
-    def cdf(self, y):
-        targets = self._targets(y)
-        return self._gather(lambda part, rows: part.cdf(targets[rows]))
+    def _cdf(self, y, rows):
+        return self._of_parts(lambda part, there, at: part._cdf(y[at], there), rows)
 
     def log_density(self, y):
         targets = self._targets(y)
         return self._gather(lambda part, rows: part.log_density(targets[rows]))
 
-    def quantile(self, q):
-        return self._gather(lambda part, _: part.quantile(q))
+    def _quantiles(self, q, rows):
+        return self._of_parts(lambda part, there, at: part._quantiles(q[at], there), rows)
 
     def sample(self, n_samples=1, random_state=None):
         rng = generator(random_state)
         return self._gather(lambda part, _: part.sample(n_samples, rng).T).T
+
+    def _of_parts(self, of_part: Any, rows: np.ndarray) -> np.ndarray:
+        """A value for each of some rows, asked of its part by the numbers it has there."""
+        found = np.empty(len(rows))
+        for positions, part in self.parts:
+            there = np.full(len(self), -1)
+            there[positions] = np.arange(len(positions))
+            at = np.flatnonzero(there[rows] >= 0)
+            found[at] = of_part(part, there[rows[at]], at)
+        return found
 
     def _gather(self, of_part: Any) -> np.ndarray:
         found = [np.asarray(of_part(part, rows)) for rows, part in self.parts]

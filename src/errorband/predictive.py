@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 from errorband.parameters.checks import generator
+from errorband.rows import slices
 
 
 class Predictive(abc.ABC):
@@ -22,20 +23,30 @@ class Predictive(abc.ABC):
     std: np.ndarray
 
     @abc.abstractmethod
-    def cdf(self, y: Any) -> np.ndarray:
-        """P(target ≤ y), (n,), for one y per input or a scalar."""
-
-    @abc.abstractmethod
     def log_density(self, y: Any) -> np.ndarray:
         """Log density (or log probability), (n,), of one y per input or a scalar."""
 
     @abc.abstractmethod
-    def quantile(self, q: float | Sequence[float] | np.ndarray) -> np.ndarray:
-        """Quantile q of each input: (n,) for a scalar q, (n, len(q)) for a sequence."""
-
-    @abc.abstractmethod
     def sample(self, n_samples: int = 1, random_state: Any = None) -> np.ndarray:
         """Independent draws, (n_samples, n)."""
+
+    @abc.abstractmethod
+    def _cdf(self, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """P(target ≤ y), (m,), for m numbers y and the inputs they belong to."""
+
+    @abc.abstractmethod
+    def _quantiles(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Quantiles (m,) for m levels and the inputs they belong to."""
+
+    def cdf(self, y: Any) -> np.ndarray:
+        """P(target ≤ y), (n,), for one y per input or a scalar."""
+        return self._cdf(self._targets(y), np.arange(len(self)))
+
+    def quantile(self, q: float | Sequence[float] | np.ndarray) -> np.ndarray:
+        """Quantile q of each input: (n,) for a scalar q, (n, len(q)) for a sequence."""
+        levels, n = check_probabilities(q), len(self)
+        found = self._quantiles(np.tile(levels.ravel(), n), np.repeat(np.arange(n), levels.size))
+        return found.reshape(n, *levels.shape)
 
     def rescaled(self, scale: float, shift: float) -> "Predictive":
         """Distribution of ``scale * target + shift``, scale > 0."""
@@ -80,15 +91,15 @@ class GaussianPredictive(Predictive):
         self.mean = np.asarray(mean, dtype=np.float64)
         self.std = np.asarray(std, dtype=np.float64)
 
-    def cdf(self, y):
-        return ndtr(self._z(y))
+    def _cdf(self, y, rows):
+        return ndtr((y - self.mean[rows]) / self.std[rows])
 
     def log_density(self, y):
-        return -0.5 * self._z(y) ** 2 - np.log(self.std) - 0.5 * np.log(2 * np.pi)
+        z = (self._targets(y) - self.mean) / self.std
+        return -0.5 * z**2 - np.log(self.std) - 0.5 * np.log(2 * np.pi)
 
-    def quantile(self, q):
-        q = check_probabilities(q)
-        return self.mean + self.std * ndtri(q) if q.ndim == 0 else self.mean[:, None] + self.std[:, None] * ndtri(q)
+    def _quantiles(self, q, rows):
+        return self.mean[rows] + self.std[rows] * ndtri(q)
 
     def sample(self, n_samples=1, random_state=None):
         rng = generator(random_state)
@@ -96,9 +107,6 @@ class GaussianPredictive(Predictive):
 
     def rescaled(self, scale, shift):
         return GaussianPredictive(scale * self.mean + shift, scale * self.std)
-
-    def _z(self, y: Any) -> np.ndarray:
-        return (self._targets(y) - self.mean) / self.std
 
 
 class StudentPredictive(Predictive):
@@ -116,18 +124,16 @@ class StudentPredictive(Predictive):
         self.df = float(df)
         self.std = self.scale * np.sqrt(self.df / (self.df - 2))
 
-    def cdf(self, y):
-        return stdtr(self.df, self._t(y))
+    def _cdf(self, y, rows):
+        return stdtr(self.df, (y - self.mean[rows]) / self.scale[rows])
 
     def log_density(self, y):
-        df = self.df
+        df, t = self.df, (self._targets(y) - self.mean) / self.scale
         constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-        return constant - np.log(self.scale) - 0.5 * (df + 1) * np.log1p(self._t(y) ** 2 / df)
+        return constant - np.log(self.scale) - 0.5 * (df + 1) * np.log1p(t**2 / df)
 
-    def quantile(self, q):
-        q = check_probabilities(q)
-        t = stdtrit(self.df, q)
-        return self.mean + self.scale * t if q.ndim == 0 else self.mean[:, None] + self.scale[:, None] * t
+    def _quantiles(self, q, rows):
+        return self.mean[rows] + self.scale[rows] * stdtrit(self.df, q)
 
     def sample(self, n_samples=1, random_state=None):
         rng = generator(random_state)
@@ -135,9 +141,6 @@ class StudentPredictive(Predictive):
 
     def rescaled(self, scale, shift):
         return StudentPredictive(scale * self.mean + shift, scale * self.scale, self.df)
-
-    def _t(self, y: Any) -> np.ndarray:
-        return (self._targets(y) - self.mean) / self.scale
 
 
 class RescaledPredictive(Predictive):
@@ -147,15 +150,15 @@ class RescaledPredictive(Predictive):
         self.base, self.scale, self.shift = base, float(scale), float(shift)
         self.mean, self.std = self.scale * base.mean + self.shift, self.scale * base.std
 
-    def cdf(self, y):
-        return self.base.cdf((self._targets(y) - self.shift) / self.scale)
+    def _cdf(self, y, rows):
+        return self.base._cdf((y - self.shift) / self.scale, rows)
 
     def log_density(self, y):
         return self.base.log_density((self._targets(y) - self.shift) / self.scale) - np.log(self.scale)
 
-    def quantile(self, q):
+    def _quantiles(self, q, rows):
         most = FURTHEST / max(self.scale, 1.0)
-        return self.scale * np.clip(self.base.quantile(q), -most, most) + self.shift
+        return self.scale * np.clip(self.base._quantiles(q, rows), -most, most) + self.shift
 
     def sample(self, n_samples=1, random_state=None):
         return self.scale * self.base.sample(n_samples, random_state) + self.shift
@@ -170,80 +173,98 @@ class QuantilesFromCdf(Predictive):
     support: str = "real"
 
     def quantile(self, q):
-        q = check_probabilities(q)
-        solve = self._count_quantile if self.support == "count" else self._real_quantile
-        columns = [solve(level) for level in np.atleast_1d(q)]
-        if q.ndim == 0:
-            return columns[0]
-        found = np.stack(columns, axis=1)
-        # Where a distribution is narrower than numbers are apart, roots are in no order.
-        found[:, np.argsort(q)] = np.sort(found, axis=1)
+        found = super().quantile(q)
+        if found.ndim == 2:  # where a distribution is narrower than numbers are apart, roots are in no order
+            found[:, np.argsort(q)] = np.sort(found, axis=1)
         return found
 
-    def _start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centre and size of the distribution: where the search for a quantile begins."""
-        return self.mean, self.std
+    def _quantiles(self, q, rows):
+        solve = self._count_roots if self.support == "count" else self._real_roots
+        found = [solve(q[part], rows[part]) for part in slices(len(q), AT_ONCE)]
+        return np.concatenate(found) if found else np.empty(0)
 
-    def _bracket(self, q: float, excess: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Unbounded coordinates below and above quantile q, at which ``excess`` is zero."""
-        _, inverse = self._transform()
-        t = inverse(self._start()[0])
-        return _step_out(excess, t, -1.0), _step_out(excess, t, 1.0)
+    def _start(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and size of some of the distributions: where the search for a quantile begins."""
+        return self.mean[rows], self.std[rows]
 
-    def _transform(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """The map from unbounded coordinates to targets, and its inverse."""
-        if self.support != "real":
-            return TRANSFORMS[self.support]
-        return _around(*self._start())
+    def _transform(self, rows: np.ndarray) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        """The map from unbounded coordinates to targets of these inputs, and its inverse."""
+        return _around(*self._start(rows)) if self.support == "real" else TRANSFORMS[self.support]
 
-    def _real_quantile(self, q: float) -> np.ndarray:
-        """Root of Φ⁻¹(cdf) − Φ⁻¹(q) in unbounded coordinates."""
-        forward, _ = self._transform()
+    def _excess(self, y: np.ndarray, goal: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Φ⁻¹(cdf) at y less the goal: nearly linear where a distribution is nearly normal."""
+        return ndtri(np.clip(self._cdf(y, rows), 1e-300, 1 - 1e-16)) - goal
+
+    def _bracket(self, goal: np.ndarray, rows: np.ndarray) -> "tuple[_End, _End]":
+        """Points below and above the quantiles, in unbounded coordinates: growing steps from where a normal one is."""
+        forward, inverse = self._transform(rows)
+        centre, size = self._start(rows)
+        t = inverse(centre)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            slope = (forward(t + 1e-3) - forward(t - 1e-3)) / 2e-3
+            unit = np.nan_to_num(size / slope, nan=1.0, posinf=1.0)
+        t = t + (np.arcsinh(goal) if self.support == "real" else goal * np.clip(unit, 1e-3, 3.0))
+        f = self._excess(forward(t), goal, rows)
+        return self._step_out(t, f, goal, rows, -0.1), self._step_out(t, f, goal, rows, 0.1)
+
+    def _step_out(self, t: np.ndarray, f: np.ndarray, goal: np.ndarray, rows: np.ndarray, step: float) -> "_End":
+        """Go from t in the direction of the step, doubling it, until the excess has the sign of the step."""
+        t, f, going = t.copy(), f.copy(), np.flatnonzero(np.sign(step) * f < 0)
+        for _ in range(16):
+            if len(going) == 0:
+                break
+            t[going] += step
+            forward, _ = self._transform(rows[going])
+            f[going] = self._excess(forward(t[going]), goal[going], rows[going])
+            going, step = going[np.sign(step) * f[going] < 0], 2 * step
+        return t, f
+
+    def _real_roots(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Where Φ⁻¹(cdf) is Φ⁻¹(q), in unbounded coordinates; those found are left in peace."""
+        forward, _ = self._transform(rows)
         goal = ndtri(q)
-
-        def excess(t):
-            return ndtri(np.clip(self.cdf(forward(t)), 1e-300, 1 - 1e-16)) - goal
-
-        low, high = self._bracket(q, excess)
-        f_low, f_high = excess(low), excess(high)
-        t, last = low, np.zeros_like(low)
+        (low, f_low), (high, f_high) = self._bracket(goal, rows)
+        found, last, at = low.copy(), np.zeros(len(q)), np.arange(len(q))
         for i in range(200):
             with np.errstate(invalid="ignore", divide="ignore"):
                 secant = low - f_low * (high - low) / (f_high - f_low)
             inside = (secant > low) & (secant < high) & (i % 4 < 3)
             t = np.where(inside, secant, 0.5 * (low + high))
-            f = excess(t)
+            f = self._excess(self._transform(rows[at])[0](t), goal[at], rows[at])
             side = np.where(f < 0, -1.0, 1.0)
             again = np.where(side == last, 0.5, 1.0)  # Illinois rule: halve the value at an end that was kept twice
             low, f_low = np.where(side < 0, t, low), np.where(side < 0, f, again * f_low)
             high, f_high = np.where(side > 0, t, high), np.where(side > 0, f, again * f_high)
-            last = side
-            if np.all((np.abs(f) < 1e-10) | (high - low <= 1e-13 * (1 + np.abs(t)))):
+            found[at] = t
+            going = (np.abs(f) >= 1e-10) & (high - low > 1e-13 * (1 + np.abs(t)))
+            at, low, high, f_low, f_high, last = (a[going] for a in (at, low, high, f_low, f_high, side))
+            if len(at) == 0:
                 break
-        return forward(t)
+        return forward(found)
 
-    def _count_quantile(self, q: float) -> np.ndarray:
-        """Smallest whole number whose cdf reaches q (of numbers beyond 10¹², to twelve digits), as for real targets."""
-        forward, inverse = self._transform()
+    def _count_roots(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Smallest whole numbers whose cdf reaches q (beyond 10¹², to twelve digits), found like real ones."""
+        forward, inverse = TRANSFORMS["count"]
         goal = ndtri(q)
-
-        def excess(y):
-            return ndtri(np.clip(self.cdf(y), 1e-300, 1 - 1e-16)) - goal
-
-        low, high = (forward(t) for t in self._bracket(q, lambda t: excess(forward(t))))
-        low = low - 1
-        f_low, f_high, steps = excess(low), excess(high), 0
-        while np.any(apart := high - low > np.maximum(1.0, 1e-12 * high)):
+        (low, f_low), (high, f_high) = self._bracket(goal, rows)
+        low, high = forward(low), forward(high)
+        low = np.where(f_low < 0, low, low - 1)  # there at last the cdf is below
+        found, at, steps = high.copy(), np.arange(len(q)), 0
+        while True:
+            found[at] = high
+            apart = high - low > np.maximum(1.0, 1e-12 * high)
+            at, low, high, f_low, f_high = (a[apart] for a in (at, low, high, f_low, f_high))
+            if len(at) == 0:
+                return found
             t_low, t_high = inverse(low), inverse(high)
             with np.errstate(invalid="ignore", divide="ignore"):
                 y = forward(t_low - f_low * (t_high - t_low) / (f_high - f_low))
             halfway = np.where(high > 4 * (low + 2), forward(0.5 * (t_low + t_high)), np.floor(0.5 * (low + high)))
             y = np.where((y > low) & (y < high) & (steps % 3 < 2), y, halfway)
-            f = excess(y)
+            f = self._excess(y, goal[at], rows[at])
             below, steps = f < 0, steps + 1
-            low, f_low = np.where(apart & below, y, low), np.where(apart & below, f, f_low)
-            high, f_high = np.where(apart & ~below, y, high), np.where(apart & ~below, f, f_high)
-        return high
+            low, f_low = np.where(below, y, low), np.where(below, f, f_low)
+            high, f_high = np.where(below, high, y), np.where(below, f_high, f)
 
 
 class GaussianMixturePredictive(QuantilesFromCdf):
@@ -265,11 +286,13 @@ class GaussianMixturePredictive(QuantilesFromCdf):
             spread = self.stds**2 + (self.means - self.mean[:, None]) ** 2
         self.std = np.sqrt(np.sum(self.weights * spread, axis=1))
 
-    def cdf(self, y):
-        return np.sum(self.weights * ndtr(self._z(y)), axis=1)
+    def _cdf(self, y, rows):
+        z = (y[:, None] - self.means[rows]) / self.stds[rows]
+        return np.sum(self.weights[rows] * ndtr(z), axis=1)
 
     def log_density(self, y):
-        terms = -0.5 * self._z(y) ** 2 - np.log(self.stds) - 0.5 * np.log(2 * np.pi)
+        z = (self._targets(y)[:, None] - self.means) / self.stds
+        terms = -0.5 * z**2 - np.log(self.stds) - 0.5 * np.log(2 * np.pi)
         return logsumexp(terms, b=self.weights, axis=1)
 
     def sample(self, n_samples=1, random_state=None):
@@ -280,12 +303,9 @@ class GaussianMixturePredictive(QuantilesFromCdf):
             which += u > edge
         return self.means[rows, which] + self.stds[rows, which] * rng.standard_normal(shape)
 
-    def _start(self):
+    def _start(self, rows):
         """The size of the narrowest member, so that it is resolved; the search grows to the widest in few steps."""
-        return self.mean, np.min(np.where(self.weights > 0, self.stds, np.inf), axis=1)
-
-    def _z(self, y: Any) -> np.ndarray:
-        return (self._targets(y)[:, None] - self.means) / self.stds
+        return self.mean[rows], np.min(np.where(self.weights[rows] > 0, self.stds[rows], np.inf), axis=1)
 
 
 class CategoricalPredictive(Predictive):
@@ -303,18 +323,16 @@ class CategoricalPredictive(Predictive):
         self.mean = self.probabilities @ self.values
         self.std = np.sqrt(np.sum(self.probabilities * (self.values - self.mean[:, None]) ** 2, axis=1))
 
-    def cdf(self, y):
-        return np.sum(self.probabilities * (self.values <= self._targets(y)[:, None]), axis=1)
+    def _cdf(self, y, rows):
+        return np.sum(self.probabilities[rows] * (self.values <= y[:, None]), axis=1)
 
     def log_density(self, y):
         with np.errstate(divide="ignore"):
             return np.log(np.sum(self.probabilities * (self.values == self._targets(y)[:, None]), axis=1))
 
-    def quantile(self, q):
-        q = check_probabilities(q)
-        below = np.cumsum(self.probabilities, axis=1)[:, :-1, None] < np.atleast_1d(q)
-        found = self.values[below.sum(axis=1)]
-        return found[:, 0] if q.ndim == 0 else found
+    def _quantiles(self, q, rows):
+        below = np.cumsum(self.probabilities, axis=1)[rows, :-1] < q[:, None]
+        return self.values[below.sum(axis=1)]
 
     def sample(self, n_samples=1, random_state=None):
         rng = generator(random_state)
@@ -382,26 +400,28 @@ class MixturePredictive(QuantilesFromCdf):
             raise AttributeError("Only a mixture of categorical distributions has probabilities and values.")
         return found
 
-    def cdf(self, y):
-        return self.weights @ np.stack([member.cdf(y) for member in self.members])
+    def _cdf(self, y, rows):
+        return self.weights @ np.stack([member._cdf(y, rows) for member in self.members])
 
     def log_density(self, y):
         terms = np.stack([member.log_density(y) for member in self.members])
         return logsumexp(terms, b=self.weights[:, None], axis=0)
 
-    def quantile(self, q):
+    def _quantiles(self, q, rows):
         if self.support == "categorical":
-            return CategoricalPredictive(self.probabilities, self.values).quantile(q)
-        return super().quantile(q)
+            return CategoricalPredictive(self.probabilities, self.values)._quantiles(q, rows)
+        return super()._quantiles(q, rows)
 
-    def _start(self):
-        return self.mean, np.min([member.std for member in self.members], axis=0)
+    def _start(self, rows):
+        return self.mean[rows], np.min([member.std[rows] for member in self.members], axis=0)
 
-    def _bracket(self, q, excess):
+    def _bracket(self, goal, rows):
         """A quantile of a mixture lies between the least and the greatest of its members' quantiles."""
-        _, inverse = self._transform()
-        found = np.stack([member.quantile(q) for member in self.members])
-        return inverse(found.min(axis=0)), inverse(found.max(axis=0))
+        _, inverse = self._transform(rows)
+        found = np.stack([member._quantiles(ndtr(goal), rows) for member in self.members])
+        ends = found.min(axis=0), found.max(axis=0)
+        low, high = ((inverse(y), self._excess(y, goal, rows)) for y in ends)
+        return low, high
 
     def sample(self, n_samples=1, random_state=None):
         rng = generator(random_state)
@@ -419,6 +439,9 @@ class MixturePredictive(QuantilesFromCdf):
 
 
 # ------------------------------------------------------------------------------------------------------------ helpers
+_End = tuple[np.ndarray, np.ndarray]  # places, and by how much the cdf is above its goal there
+
+
 def _support(predictive: Predictive) -> str:
     if isinstance(predictive, CategoricalPredictive):
         return "categorical"
@@ -457,6 +480,7 @@ def _identity(t: Any) -> Any:
     return t
 
 
+AT_ONCE = 20_000  # quantiles searched for together: for each a search may hold some kilobytes
 FURTHEST = 1e300  # a quantile beyond is given as this
 # For each support: the map from unbounded coordinates to targets, and its inverse.
 TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -484,21 +508,6 @@ def _around(centre: np.ndarray, size: np.ndarray) -> tuple[Callable[[Any], Any],
         return np.where(np.abs(near) < 10, near, far)
 
     return forward, inverse
-
-
-def _step_out(function: Callable[[np.ndarray], np.ndarray], t: np.ndarray, step: float) -> np.ndarray:
-    """Go from t in the direction of the step, doubling it, until the function has the sign of the step."""
-    sign = np.sign(step)
-    t = t + step
-    value = function(t)
-    for _ in range(12):
-        short = sign * value < 0
-        if not np.any(short):
-            break
-        step = 2 * step
-        t = np.where(short, t + step, t)
-        value = function(t)
-    return t
 
 
 def check_probabilities(q: Any) -> np.ndarray:

@@ -396,11 +396,10 @@ class TransformedPredictive(Predictive):
         self.base, self.transform = base, transform
         self.mean, self.std = transform.moments(base)
 
-    def cdf(self, y):
-        y = self._targets(y)
+    def _cdf(self, y, rows):
         inside = self.transform.contains(y)
         below = ~inside & (y <= self.transform.inverse(np.zeros(1))[0])  # else above the domain
-        return np.where(inside, self.base.cdf(self._z(y, inside)), np.where(below, 0.0, 1.0))
+        return np.where(inside, self.base._cdf(self._z(y, inside), rows), np.where(below, 0.0, 1.0))
 
     def log_density(self, y):
         y = self._targets(y)
@@ -408,8 +407,8 @@ class TransformedPredictive(Predictive):
         slope = self.transform.log_slope(np.where(inside, y, self._inner()))
         return np.where(inside, self.base.log_density(self._z(y, inside)) + slope, -np.inf)
 
-    def quantile(self, q):
-        return self.transform.inverse(self.base.quantile(q))
+    def _quantiles(self, q, rows):
+        return self.transform.inverse(self.base._quantiles(q, rows))
 
     def sample(self, n_samples=1, random_state=None):
         return self.transform.inverse(self.base.sample(n_samples, random_state))

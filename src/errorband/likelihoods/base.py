@@ -6,6 +6,7 @@ This is sufficient for all inference rules and predictions; other methods may be
 
 import abc
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -215,10 +216,11 @@ class Likelihood(Module):
         return self._conditional(f).sample(1, rng).reshape(self._shape(f))
 
     def feature_array(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """:meth:`feature` on the host."""
+        """:meth:`feature` on the host, of targets (n,), for which few sizes are compiled."""
+        padded = np.pad(y, (0, 2 ** math.ceil(math.log2(max(len(y), 16))) - len(y)), mode="edge")
         with double_precision():
-            found = self.feature(y)
-            return None if found is None else (np.asarray(found[0]), np.asarray(found[1]))
+            found = self.feature(padded)
+        return None if found is None else tuple(np.broadcast_to(a, padded.shape)[: len(y)] for a in found)
 
     def _shape(self, f: Any) -> tuple[int, ...]:
         return np.shape(f) if self.n_latents == 1 else np.shape(f)[:-1]

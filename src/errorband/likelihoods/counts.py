@@ -120,7 +120,10 @@ class NegativeBinomial(Likelihood):
         r, y = 1 / float(self.dispersion), np.floor(y) + 1
         x = np.asarray(f) - np.log(r) - np.log(np.maximum(y, HUGE) / HUGE)
         y = np.minimum(y, HUGE)
-        return np.where(x > 0, betainc(r, y, expit(-x)), betaincc(y, r, expit(x)))
+        y, found, up = np.broadcast_to(y, np.shape(x)), np.empty(np.shape(x)), x > 0
+        found[up] = betainc(r, y[up], expit(-x[up]))
+        found[~up] = betaincc(y[~up], r, expit(x[~up]))
+        return found
 
     def conditional_sample(self, f, rng):
         a = float(self.dispersion)

@@ -241,9 +241,9 @@ class _Part(NamedTuple):
         edge = self.weight * self.sign * np.exp(-0.5 * self.t**2) / np.sqrt(2 * np.pi) * self.slope
         return inside * self.at + edge, inside * (self.at**2 + self.B) + edge * (2 * self.at - self.slope * self.t)
 
-    def cdf(self, y: np.ndarray) -> np.ndarray:
-        z = (y - self.at) / np.sqrt(self.B)
-        return self.weight * ndtr2(z, self.sign * self.t, -self.sign * self.slope / np.sqrt(self.B))
+    def cdf(self, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        t, at, size, slope = self.t[rows], self.at[rows], np.sqrt(self.B[rows]), self.slope[rows]
+        return self.weight * ndtr2((y - at) / size, self.sign * t, -self.sign * slope / size)
 
 
 class GatedPredictive(QuantilesFromCdf):
@@ -259,9 +259,8 @@ class GatedPredictive(QuantilesFromCdf):
         first, second = np.sum([part.moments() for part in self._parts], axis=0)
         self.mean, self.std = first, np.sqrt(np.maximum(second - first**2, 0.0))
 
-    def cdf(self, y):
-        y = self._targets(y)
-        return np.clip(sum(part.cdf(y) for part in self._parts), 0.0, 1.0)
+    def _cdf(self, y, rows):
+        return np.clip(sum(part.cdf(y, rows) for part in self._parts), 0.0, 1.0)
 
     def log_density(self, y):
         return self.likelihood.log_density(self._targets(y), self.latent_mean, self.latent_cov)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from errorband.parameters.checks import generator
-from errorband.predictive import TRANSFORMS, CategoricalPredictive, QuantilesFromCdf, check_probabilities
+from errorband.predictive import TRANSFORMS, CategoricalPredictive, QuantilesFromCdf
 from errorband.quadrature import REACH, panel_rule
 
 MAX_COUNT = 4096  # largest table of counts, for a likelihood that implements log_prob only
@@ -30,13 +30,12 @@ class ConditionalPredictive(QuantilesFromCdf):
         self.mean, moment = likelihood.predictive_moments(self.latent_mean, self.latent_std**2)
         self.std = np.sqrt(moment)
 
-    def cdf(self, y):
+    def _cdf(self, y, rows):
         """∫ P(target ≤ y | f) N(f) df, with more nodes where the conditional changes from 0 to 1."""
-        y = self._targets(y)
         lowest, highest = {"unit": (0.0, 1.0), "real": (-np.inf, np.inf)}.get(self.support, (0.0, self.upper))
         inside = (y >= lowest) & (y < highest)
-        safe = np.where(inside, y, self._start()[0])
-        m, s = self.latent_mean[:, None], self.latent_std[:, None]
+        safe = np.where(inside, y, self._start(rows)[0])
+        m, s = self.latent_mean[rows, None], self.latent_std[rows, None]
         low, high = m - REACH * s, m + REACH * s
         centres, widths = m, s
         if (feature := self.likelihood.feature_array(safe)) is not None:
@@ -59,10 +58,9 @@ class ConditionalPredictive(QuantilesFromCdf):
         f = self.latent_mean + self.latent_std * rng.standard_normal((n_samples, len(self)))
         return self.likelihood.conditional_sample(f, rng)
 
-    def _start(self):
-        centre = self.likelihood.conditional_mean(self.latent_mean)
-        size = np.where(np.isfinite(self.std), self.std, 10 * self.latent_std)
-        return centre, size
+    def _start(self, rows):
+        centre, std = self.likelihood.conditional_mean(self.latent_mean[rows]), self.std[rows]
+        return centre, np.where(np.isfinite(std), std, 10 * self.latent_std[rows])
 
 
 class TabulatedPredictive(QuantilesFromCdf):
@@ -158,45 +156,39 @@ class TabulatedPredictive(QuantilesFromCdf):
         last = steps[rows, np.minimum(np.sum(np.log(steps) - np.log(scale)[:, None] + higher > -32, axis=1), k - 1)]
         return t, scale, float(np.arcsinh(np.max(last / scale)))
 
-    def _integral(self, u: np.ndarray) -> np.ndarray:
-        """The cdf at k values of u per input, (n, k), from the spline."""
+    def _integral(self, u: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The cdf (m,) at some values of u and the inputs they belong to, from the spline."""
         x, c = self._spline.x, self._spline.c  # c: (5, cells, n)
         cell = np.clip(np.searchsorted(x, u) - 1, 0, len(x) - 2)
         off, value = np.clip(u, x[0], x[-1]) - x[cell], 0.0
         for coefficients in c:
-            value = value * off + coefficients[cell, np.arange(len(u))[:, None]]
-        return np.clip(value / self._total[:, None], 0.0, 1.0)
+            value = value * off + coefficients[cell, rows]
+        return np.clip(value / self._total[rows], 0.0, 1.0)
 
     # ------------------------------------------------------------------ the contract
-    def cdf(self, y):
-        y = self._targets(y)
+    def _cdf(self, y, rows):
         if self.support == "count":
-            return self._table.cdf(y)
+            return self._table._cdf(y, rows)
         _, inverse = TRANSFORMS[self.support]
-        return self._integral(np.arcsinh((inverse(y) - self._t) / self._scale)[:, None])[:, 0]
+        return self._integral(np.arcsinh((inverse(y) - self._t[rows]) / self._scale[rows]), rows)
 
     def log_density(self, y):
         return self._log_density(self._targets(y)[:, None])[:, 0]
 
-    def quantile(self, q):
+    def _quantiles(self, q, rows):
+        """By bisection on the spline."""
         if self.support == "count":
-            return self._table.quantile(q)
-        q = check_probabilities(q)
-        found = self._invert(np.broadcast_to(np.atleast_1d(q), (len(self), max(q.size, 1))))
-        return found[:, 0] if q.ndim == 0 else found
+            return self._table._quantiles(q, rows)
+        forward, _ = TRANSFORMS[self.support]
+        low, high = np.full(len(q), self._u[0]), np.full(len(q), self._u[-1])
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            below = self._integral(middle, rows) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return forward(self._t[rows] + self._scale[rows] * np.sinh(0.5 * (low + high)))
 
     def sample(self, n_samples=1, random_state=None):
         if self.support == "count":
             return self._table.sample(n_samples, random_state)
-        rng = generator(random_state)
-        return self._invert(rng.random((n_samples, len(self))).T).T
-
-    def _invert(self, q: np.ndarray) -> np.ndarray:
-        """Quantiles (n, k) by bisection on the spline."""
-        forward, _ = TRANSFORMS[self.support]
-        low, high = np.full(q.shape, self._u[0]), np.full(q.shape, self._u[-1])
-        for _ in range(50):
-            middle = 0.5 * (low + high)
-            below = self._integral(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return forward(self._t[:, None] + self._scale[:, None] * np.sinh(0.5 * (low + high)))
+        levels, rows = generator(random_state).random((n_samples, len(self))), np.arange(len(self))
+        return self._quantiles(levels.ravel(), np.tile(rows, n_samples)).reshape(levels.shape)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, ndtr
 from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
 import errorband
@@ -111,6 +112,8 @@ def test_searching_by_leaving_out_raises_it():
     found = LeastSquaresGPClassifier().fit(X, Y)
     density = [np.sum(m.regressors_[0].loo().log_density) for m in (start, found)]
     assert density[1] > density[0]
+    assert start.fit_result_ is None
+    assert [result.converged for result in found.fit_result_] == [True]
 
 
 @pytest.mark.slow
@@ -147,15 +150,18 @@ def test_soft_margins():
         (PlattScaling(link="tanh"), "choose 'probit' or 'logit'"),
         (LeastSquaresGPClassifier(criterion="cv"), "choose 'loo' or 'evidence'"),
         (TransductiveGPClassifier(labels="both"), "choose 'hard' or 'entropic'"),
+        (PlattScaling(LinearRegression()), "needs a classifier with decision_function"),
     ],
 )
 def test_refusals(model, told):
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises((ValueError, TypeError), match=told):
         model.fit(X, Y)
     with pytest.raises(ValueError, match="one class"):
         ProbabilisticNearestNeighbour().fit(X, np.zeros(50))
     with pytest.raises(ValueError, match="has one"):
         PlattScaling(SVC()).fit(X, np.arange(50) == 3)
+    with pytest.raises(ValueError, match=r"unlabelled has 1 columns and X has \d"):
+        TransductiveGPClassifier(optimizer=None).fit(X, Y, unlabelled=X[:, :1])
 
 
 class Told(BaseEstimator):

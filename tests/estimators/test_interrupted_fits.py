@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from errorband import GPClassifier, GPRegressor, interrupts
+from errorband import LBFGS, GPClassifier, GPRegressor, LeastSquaresGPClassifier, Mixture, interrupts
 from errorband.approximations import FITC, IVM
+from errorband.estimators import least_squares_classifier
 from errorband.training import objective
 
 pytestmark = [
@@ -79,11 +80,39 @@ def test_one_press_ends_the_search_of_every_class(press_at):
     assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
+def test_one_press_ends_all_least_squares(monkeypatch):
+    labels, calls, original = np.digitize(X[:, 0], [-1.0, 1.0]), [], least_squares_classifier._left_out
+
+    def left_out(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return original(*args)
+
+    monkeypatch.setattr(least_squares_classifier, "_left_out", left_out)
+    model = LeastSquaresGPClassifier().fit(X, labels)
+    assert all(result.interrupted for result in model.fit_result_)
+    assert len(calls) < 10
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
 @pytest.mark.parametrize("approximation", [FITC("auto"), IVM(20), FITC(10)])
 @pytest.mark.parametrize("number", [4, 9])
 def test_strategies_keep_what_they_have(press_at, approximation, number):
     press_at(number)
     check_kept(GPRegressor(approximation=approximation, random_state=0).fit(X, Y))
+
+
+def test_one_press_ends_a_mixture(press_at):
+    """The member in hand is kept as it is, and those that were to come are left out."""
+    model = GPRegressor(approximation=FITC(10), optimizer=LBFGS(max_iter=3))
+    calls = press_at(np.inf)
+    Mixture(model, n=1, random_state=0).fit(X, Y)
+    press_at(len(calls) + 4)
+    mixture = Mixture(model, n=4, random_state=0).fit(X, Y)
+    check_kept(mixture)
+    assert len(mixture.members_of_mixture_) == 2
+    assert not mixture.members_of_mixture_[0].fit_result_.interrupted
 
 
 def test_a_press_while_the_posterior_is_made_is_raised_with_the_model_fitted(press_at):

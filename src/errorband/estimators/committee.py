@@ -52,6 +52,8 @@ class Committee(Savable, BaseEstimator):
         X : array or DataFrame (n, D)
         y : array (n,)
         """
+        if self.partition not in PARTITIONS:
+            raise ValueError(f"partition={self.partition!r}: choose 'clusters' or 'random'.")
         rng = check_random_state(self.random_state)
         X, y = self._checked(X, y)
         first = self._first(X, y, rng)
@@ -100,8 +102,6 @@ class Committee(Savable, BaseEstimator):
 
     def _parts(self, first: Any, X: Any, rng: Any) -> list[np.ndarray]:
         """Rows of each member."""
-        if self.partition not in PARTITIONS:
-            raise ValueError(f"partition={self.partition!r}: choose 'clusters' or 'random'.")
         n = len(X)
         size = self._part_size(n)
         number = max(1, -(-n // max(size, 1)))

@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.estimators.platt import fit_sigmoid, one_against_rest, sigmoid
 from errorband.estimators.probabilistic import ProbabilisticClassifier
 from errorband.estimators.regressor import GPRegressor
 from errorband.precision import in_double_precision
 from errorband.programs import program
-from errorband.training import LBFGS
+from errorband.training import LBFGS, FitResult
+from errorband.training.lbfgs import warn_if_not_converged
 
 CRITERIA = "loo", "evidence"
 
@@ -47,6 +48,8 @@ class LeastSquaresGPClassifier(ProbabilisticClassifier):
         Of each class against the rest; of two classes that of the second.
     slopes_, offsets_ : arrays
         a and b of each.
+    fit_result_ : list of FitResult, or None
+        How the search of each regression ended; None without one. Ctrl-C ends all of them.
     log_evidence_ : float
         Leave-one-out log probability of the labels.
     classes_, class_prior_, scaling_, n_features_in_, feature_names_in_
@@ -74,14 +77,15 @@ class LeastSquaresGPClassifier(ProbabilisticClassifier):
         self.normalize = normalize
         self.random_state = random_state
 
+    @in_double_precision
     def _fit(self, scaled: np.ndarray, codes: np.ndarray) -> None:
         if self.criterion not in CRITERIA:
             raise ValueError(f"criterion={self.criterion!r}: choose 'loo' or 'evidence'.")
         positive = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
-        self.regressors_, found, self.log_evidence_ = [], [], 0.0
+        self.regressors_, found, results, self.log_evidence_ = [], [], [], 0.0
         for c in positive:
             sign = np.where(codes == c, 1.0, -1.0)
-            model = self._regression(scaled, sign)
+            model, result = self._regression(scaled, sign)
             left_out = model.loo().predictive
             score, spread = left_out.mean, left_out.variance if self.variance else None
             a, b = fit_sigmoid(score, sign, variance=spread)
@@ -89,19 +93,22 @@ class LeastSquaresGPClassifier(ProbabilisticClassifier):
             self.log_evidence_ += float(np.sum(np.log(np.maximum(right, np.finfo(float).tiny))))
             self.regressors_.append(model)
             found.append((a, b))
+            results.append(result)
+        self.fit_result_ = None if self.optimizer is None else results
         self.slopes_, self.offsets_ = (np.array(values) for values in zip(*found, strict=True))
 
-    def _regression(self, X: np.ndarray, sign: np.ndarray) -> GPRegressor:
+    def _regression(self, X: np.ndarray, sign: np.ndarray) -> tuple[GPRegressor, FitResult | None]:
         settings: dict[str, Any] = {"normalize": False, "random_state": self.random_state, "approximation": "exact"}
         model = GPRegressor(self.kernel, optimizer=self.optimizer, **settings)
         if self.optimizer is None or self.criterion == "evidence":
-            return model.fit(X, sign)
+            return model.fit(X, sign), model.fit_result_
         template = model.objective(X, sign).model
         trainer: Any = LBFGS() if self.optimizer == "lbfgs" else self.optimizer
         found = trainer.maximise(lambda theta: left_out_density(template, theta, X, sign), parameters.pack(template))
+        warn_if_not_converged(found)
         fitted = parameters.plain(parameters.replace_values(template, _values(template, found.theta)))
         settings |= {"likelihood": fitted.likelihood, "optimizer": None}
-        return GPRegressor(fitted.latent.kernel, **settings).fit(X, sign)
+        return GPRegressor(fitted.latent.kernel, **settings).fit(X, sign), found
 
     def _probabilities(self, scaled: np.ndarray) -> np.ndarray:
         columns = []
@@ -114,7 +121,9 @@ class LeastSquaresGPClassifier(ProbabilisticClassifier):
 @in_double_precision
 def left_out_density(template: Any, theta: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
     """Leave-one-out log predictive density and its gradient (Rasmussen & Williams 2006, eqs. 5.10-5.12)."""
+    interrupts.safe_point()
     value, gradient = _left_out(template, theta, X, y)
+    interrupts.safe_point()
     if not np.isfinite(value):
         raise np.linalg.LinAlgError("The covariance is not positive definite.")
     return float(value), np.asarray(gradient)

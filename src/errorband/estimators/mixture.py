@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from errorband import interrupts
 from errorband.approximations import WeightSpace
 from errorband.estimators.spec import APPROXIMATION_NAMES
 from errorband.features import Features
@@ -80,16 +81,20 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **given: Any) -> "Mixture":
-        """Fit every member to X and y; further arguments go to ``fit`` of the model."""
+        """Fit every member to X and y; further arguments go to ``fit`` of the model.
+
+        Ctrl-C ends the search of the member in hand, and those that have not begun are left out.
+        """
         check_whole("Mixture", "n", self.n)
         if self.kind not in ("mixed", "auto"):
             raise ValueError(f"Mixture(kind={self.kind!r}): choose 'mixed' or 'auto'.")
         rng, kind = check_random_state(self.random_state), "mixed"
         for name in ("choice_", "reason_"):
             vars(self).pop(name, None)
-        if self.kind == "auto":
-            kind = self._chosen(X, y, given, rng)
-        self.members_of_mixture_ = self._members(kind, X, y, given, rng)
+        with interrupts.held():
+            if self.kind == "auto":
+                kind = self._chosen(X, y, given, rng)
+            self.members_of_mixture_ = self._members(kind, X, y, given, rng)
         self.model_ = mixed(self.members_of_mixture_)
         return self
 
@@ -99,7 +104,14 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
             model = _copy(model, approximation=bounded(model.approximation))
         seeds = rng.randint(2**31 - 1, size=self.n if kind == "mixed" else 1)
         models = [_copy(model, random_state=int(seed)) for seed in seeds]
-        return Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(m.fit)(X, y, **given) for m in models)  # pyright: ignore
+        if self.n_jobs not in (None, 1):
+            return Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(m.fit)(X, y, **given) for m in models)  # pyright: ignore
+        members = []
+        for member in models:
+            members.append(member.fit(X, y, **given))
+            if interrupts.happened():
+                break
+        return members
 
     def _chosen(self, X: Any, y: Any, given: dict[str, Any], rng: np.random.RandomState) -> str:
         """The kind that gives held-out rows the highest log density."""
@@ -173,6 +185,8 @@ def mixed(members: list[Any]) -> Any:
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members
     vars(model).pop("bands_", None)  # of one member
+    if model.fit_result_ is not None and any(m.fit_result_.interrupted for m in members):
+        model.fit_result_ = model.fit_result_.cut_short()
     return model
 
 

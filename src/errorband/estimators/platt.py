@@ -63,8 +63,8 @@ class PlattScaling(ProbabilisticClassifier):
     Parameters
     ----------
     estimator : classifier, optional
-        With ``decision_function`` or ``predict``. Default: scikit-learn's ``SVC()``. A model with another package's
-        estimator in it is kept by pickle, not by ``save``.
+        With ``decision_function`` or ``predict_proba``. Default: scikit-learn's ``SVC()``. A model with another
+        package's estimator in it is kept by pickle, not by ``save``.
     link : {"probit", "logit"}
         s.
     cv : int
@@ -105,6 +105,10 @@ class PlattScaling(ProbabilisticClassifier):
         check_whole(type(self).__name__, "cv", self.cv, least=2)
         template: Any = SVC() if self.estimator is None else clone(self.estimator)
         method = "decision_function" if hasattr(template, "decision_function") else "predict_proba"
+        if not hasattr(template, method):
+            raise TypeError(
+                f"Platt scaling needs a classifier with decision_function or predict_proba; got {template!r}."
+            )
         folds = min(self.cv, int(np.min(np.bincount(codes))))
         if folds < 2:
             rare = self.classes_[np.argmin(np.bincount(codes))].item()

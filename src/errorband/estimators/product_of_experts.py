@@ -77,7 +77,17 @@ class ProductOfExperts(Committee):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _posterior(self, members: list[Any]) -> Posterior:
+    def fit(self, X: Any, y: Any) -> "ProductOfExperts":
+        """Fit to inputs X (n, D) and targets or labels y (n,).
+
+        Parameters
+        ----------
+        X : array or DataFrame (n, D)
+        y : array (n,)
+        """
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights={self.weights!r}: choose one of {', '.join(map(repr, WEIGHTS))}.")
+        return super().fit(X, y)
+
+    def _posterior(self, members: list[Any]) -> Posterior:
         return self._committee_posterior(members, weighting=WEIGHTS[self.weights], corrects=False)

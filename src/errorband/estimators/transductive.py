@@ -96,6 +96,11 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
 
     @in_double_precision
     def _fit(self, scaled: np.ndarray, codes: np.ndarray) -> None:
+        unlabelled = vars(self).pop("_unlabelled")
+        if unlabelled is not None and unlabelled.shape[1] != scaled.shape[1]:
+            raise ValueError(
+                f"unlabelled has {unlabelled.shape[1]} columns and X has {scaled.shape[1]}; give the same."
+            )
         if len(self.classes_) > 2:
             raise ValueError(
                 f"TransductiveGPClassifier is for two classes; y has {len(self.classes_)}. Only 2 classes are "
@@ -105,8 +110,7 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
             self.kernel, likelihood="logit", optimizer=self.optimizer, normalize=False, random_state=self.random_state
         ).fit(scaled, codes)
         self.log_evidence_ = self.first_.log_evidence_
-        extra = np.zeros((0, scaled.shape[1])) if self._unlabelled is None else self.scaling_.inputs(self._unlabelled)
-        del self._unlabelled
+        extra = np.zeros((0, scaled.shape[1])) if unlabelled is None else self.scaling_.inputs(unlabelled)
         kernel: Any = self.first_.kernel_
         self._all_rows = np.concatenate([scaled, extra])
         K = gram(kernel, self._all_rows, self._all_rows)

@@ -43,6 +43,8 @@ class PlainNetwork:
     def predict(self, X: Any) -> np.ndarray:
         """The output at the rows of X."""
         X = np.asarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.W.shape[1]:
+            raise ValueError(f"This network needs inputs of shape (n, {self.W.shape[1]}); got {X.shape}.")
         argument = X @ self.W.T + self.b
         if self.precision is not None:
             argument -= 0.5 * ((X - self.centre) ** 2 @ self.precision)[:, None]

@@ -66,7 +66,7 @@ class SupervisedReduction(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> "SupervisedReduction":
         """Train the model on X and y, and find the directions."""
         X = validate_data(self, X, dtype=np.float64)
-        if not 0 < self.retain <= 1:
+        if not (isinstance(self.retain, (int, float, np.floating)) and 0 < self.retain <= 1):
             raise ValueError(f"SupervisedReduction(retain={self.retain!r}): give a share above 0, at most 1.")
         if self.prefit:
             check_is_fitted(self.model)

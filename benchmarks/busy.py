@@ -4,9 +4,10 @@
     python benchmarks/busy.py memory    # tables of many sizes, one after the other
     python benchmarks/busy.py sizes     # what rounding up the number of rows costs and saves, in processor time
 
-Each task is timed alone and while other processes compute, two for each core; the ratio is what counts. Two is what
-the scheduler takes from a task with one thread; threads that wait for each other in a busy loop lose far more. GPy is
-timed beside if it is installed, here or by ``benchmarks/run.py`` in its own environment.
+The first two also write their part of ``docs/benchmarks/busy.md``. Each task is timed alone and while other processes
+compute, two for each core; the ratio is what counts. Two is what the scheduler takes from a task with one thread;
+threads that wait for each other in a busy loop lose far more. GPy is timed beside if it is installed, here or by
+``benchmarks/run.py`` in its own environment.
 """
 
 import argparse
@@ -26,6 +27,17 @@ from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC
 from errorband.kernels import SquaredExponential
 
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "busy.md"
+TEXTS = {
+    "Beside busy processes": """
+`python benchmarks/busy.py`, on {cores} cores that had nothing else to do. Programs are compiled before; fits are
+searches of 20 steps (FITC and EP: 5). Twice as long and more is what the scheduler takes from a task; the rest goes to
+threads that wait for each other.""",
+    "Tables of many sizes": """
+`python benchmarks/busy.py memory`: fits and predictions of tables of 10 to 2000 rows and two columns, one after the
+other in one process, nearly all of different sizes.""",
+}
+
 
 def problem(n: int, D: int = 8) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a smooth function of eight inputs with noise."""
@@ -41,6 +53,7 @@ def tasks() -> dict[str, Callable[[], object]]:
     brief = LBFGS(max_iter=20)
     model = GPRegressor(optimizer=None).fit(X, y)
     sparse = GPRegressor(approximation=FITC(200), optimizer=None, random_state=0).fit(many, targets)
+    classes = GPClassifier(optimizer=None).fit(X[:300], y[:300] > 0)
     found: dict[str, Callable[[], object]] = {
         "exact fit, 900 × 8": lambda: GPRegressor(optimizer=brief).fit(X, y),
         "FITC(200) fit, 10,000 × 8": lambda: GPRegressor(
@@ -49,6 +62,7 @@ def tasks() -> dict[str, Callable[[], object]]:
         "EP fit of two classes, 300 × 8": lambda: GPClassifier(optimizer=LBFGS(max_iter=5)).fit(X[:300], y[:300] > 0),
         "exact prediction, 10,000 rows": lambda: model.predict(many, return_std=True),
         "FITC(200) prediction, 10,000 rows": lambda: sparse.predict(many, return_std=True),
+        "EP prediction of two classes, 10,000 rows": lambda: classes.predict_proba(many),
     }
     theirs = Path(__file__).parent / ".venvs" / "gpy"
     sys.path += map(str, theirs.glob("lib/python*/site-packages"))  # behind ours, so that what both have is ours
@@ -80,10 +94,20 @@ def compute_for_ever() -> None:
         sum(i * i for i in range(10_000))
 
 
+def tell(heading: str, table: list[str]) -> None:
+    """Print a table and put it below its heading on the page, which keeps what it has below the others."""
+    before = PAGE.read_text().split("\n## ") if PAGE.exists() else []
+    told = {part.split("\n", 1)[0]: part.split("\n", 1)[1].strip() for part in before[1:]}
+    told[heading] = "\n".join([TEXTS[heading].strip().format(cores=os.cpu_count()), "", *table])
+    parts = [f"## {name}\n\n{told[name]}\n" for name in TEXTS if name in told]
+    PAGE.write_text("\n".join(["# A busy machine and a long process\n", *parts]))
+    print("\n".join(table))
+
+
 def busy(rounds: int) -> None:
-    """Print a table of times alone and in company."""
-    others = 2 * (os.cpu_count() or 1)
-    print(f"| task | alone, s | with {others} busy processes, s | ratio |\n|---|---:|---:|---:|")
+    """Times alone and in company."""
+    others, load = 2 * (os.cpu_count() or 1), os.getloadavg()[0]
+    lines = [f"| task | alone, s | with {others} busy processes, s | ratio |", "|---|---:|---:|---:|"]
     spawn = multiprocessing.get_context("spawn")
     for name, task in tasks().items():
         task()  # compile
@@ -98,20 +122,22 @@ def busy(rounds: int) -> None:
             for process in crowd:
                 process.terminate()
                 process.join()
-        print(f"| {name} | {alone:.2f} | {together:.2f} | {together / alone:.1f} |", flush=True)
+        lines.append(f"| {name} | {alone:.2f} | {together:.2f} | {together / alone:.1f} |")
+    tell("Beside busy processes", [*lines, "", f"Load average before: {load:.2f}; medians of {rounds}."])
 
 
 def memory(fits: int) -> None:
-    """Print memory and pieces of the address space while tables of 10 to 2000 rows are fitted, all sizes different."""
+    """Memory and pieces of the address space while tables of 10 to 2000 rows are fitted, all sizes different."""
     rng = np.random.default_rng(0)
-    print("| fits | memory, MB | pieces of memory |\n|---:|---:|---:|")
+    lines = ["| fits | memory, MB | pieces of memory |", "|---:|---:|---:|"]
     for fit in range(fits):
         X, y = problem(int(rng.integers(10, 2000)), 2)
         GPRegressor(optimizer=LBFGS(max_iter=1)).fit(X, y).predict(X[:5], return_std=True)
         if fit % (fits // 10) == fits // 10 - 1:
             held = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
             pieces = Path("/proc/self/maps").read_text().count("\n")
-            print(f"| {fit + 1} | {held:.0f} | {pieces} |", flush=True)
+            lines.append(f"| {fit + 1} | {held:.0f} | {pieces} |")
+    tell("Tables of many sizes", lines)
 
 
 def sizes(rounds: int) -> None:

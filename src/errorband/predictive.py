@@ -6,6 +6,7 @@ are in :mod:`errorband.likelihoods.numerical`.
 """
 
 import abc
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -221,50 +222,46 @@ class QuantilesFromCdf(Predictive):
 
     def _real_roots(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Where Φ⁻¹(cdf) is Φ⁻¹(q), in unbounded coordinates; those found are left in peace."""
-        forward, _ = self._transform(rows)
         goal = ndtri(q)
         (low, f_low), (high, f_high) = self._bracket(goal, rows)
-        found, last, at = low.copy(), np.zeros(len(q)), np.arange(len(q))
+        found, last, going = low.copy(), np.zeros(len(q)), np.arange(len(q))
         for i in range(200):
-            with np.errstate(invalid="ignore", divide="ignore"):
-                secant = low - f_low * (high - low) / (f_high - f_low)
-            inside = (secant > low) & (secant < high) & (i % 4 < 3)
-            t = np.where(inside, secant, 0.5 * (low + high))
-            f = self._excess(self._transform(rows[at])[0](t), goal[at], rows[at])
-            side = np.where(f < 0, -1.0, 1.0)
-            again = np.where(side == last, 0.5, 1.0)  # Illinois rule: halve the value at an end that was kept twice
-            low, f_low = np.where(side < 0, t, low), np.where(side < 0, f, again * f_low)
-            high, f_high = np.where(side > 0, t, high), np.where(side > 0, f, again * f_high)
-            found[at] = t
-            going = (np.abs(f) >= 1e-10) & (high - low > 1e-13 * (1 + np.abs(t)))
-            at, low, high, f_low, f_high, last = (a[going] for a in (at, low, high, f_low, f_high, side))
-            if len(at) == 0:
+            if len(going) == 0:
                 break
-        return forward(found)
+            a, f_a, b, f_b = low[going], f_low[going], high[going], f_high[going]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                secant = a - f_a * (b - a) / (f_b - f_a)
+            t = np.where((secant > a) & (secant < b) & (i % 4 < 3), secant, 0.5 * (a + b))
+            f = self._excess(self._transform(rows[going])[0](t), goal[going], rows[going])
+            side = np.where(f < 0, -1.0, 1.0)
+            again = np.where(side == last[going], 0.5, 1.0)  # Illinois rule: halve the value at an end kept twice
+            low[going], f_low[going] = np.where(side < 0, t, a), np.where(side < 0, f, again * f_a)
+            high[going], f_high[going] = np.where(side > 0, t, b), np.where(side > 0, f, again * f_b)
+            found[going], last[going] = t, side
+            going = going[(np.abs(f) >= 1e-10) & (high[going] - low[going] > 1e-13 * (1 + np.abs(t)))]
+        return self._transform(rows)[0](found)
 
     def _count_roots(self, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Smallest whole numbers whose cdf reaches q (beyond 10¹², to twelve digits), found like real ones."""
         forward, inverse = TRANSFORMS["count"]
         goal = ndtri(q)
-        (low, f_low), (high, f_high) = self._bracket(goal, rows)
-        low, high = forward(low), forward(high)
+        (t_low, f_low), (t_high, f_high) = self._bracket(goal, rows)
+        low, high = forward(t_low), forward(t_high)
         low = np.where(f_low < 0, low, low - 1)  # there at last the cdf is below
-        found, at, steps = high.copy(), np.arange(len(q)), 0
-        while True:
-            found[at] = high
-            apart = high - low > np.maximum(1.0, 1e-12 * high)
-            at, low, high, f_low, f_high = (a[apart] for a in (at, low, high, f_low, f_high))
-            if len(at) == 0:
-                return found
-            t_low, t_high = inverse(low), inverse(high)
+        for steps in itertools.count():
+            going = np.flatnonzero(high - low > np.maximum(1.0, 1e-12 * high))
+            if len(going) == 0:
+                break
+            a, f_a, b, f_b = low[going], f_low[going], high[going], f_high[going]
+            t_a, t_b = inverse(a), inverse(b)
             with np.errstate(invalid="ignore", divide="ignore"):
-                y = forward(t_low - f_low * (t_high - t_low) / (f_high - f_low))
-            halfway = np.where(high > 4 * (low + 2), forward(0.5 * (t_low + t_high)), np.floor(0.5 * (low + high)))
-            y = np.where((y > low) & (y < high) & (steps % 3 < 2), y, halfway)
-            f = self._excess(y, goal[at], rows[at])
-            below, steps = f < 0, steps + 1
-            low, f_low = np.where(below, y, low), np.where(below, f, f_low)
-            high, f_high = np.where(below, high, y), np.where(below, f_high, f)
+                y = forward(t_a - f_a * (t_b - t_a) / (f_b - f_a))
+            halfway = np.where(b > 4 * (a + 2), forward(0.5 * (t_a + t_b)), np.floor(0.5 * (a + b)))
+            y = np.where((y > a) & (y < b) & (steps % 3 < 2), y, halfway)
+            f = self._excess(y, goal[going], rows[going])
+            low[going], f_low[going] = np.where(f < 0, y, a), np.where(f < 0, f, f_a)
+            high[going], f_high[going] = np.where(f < 0, b, y), np.where(f < 0, f_b, f)
+        return high
 
 
 class GaussianMixturePredictive(QuantilesFromCdf):

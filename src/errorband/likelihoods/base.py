@@ -220,7 +220,10 @@ class Likelihood(Module):
         padded = np.pad(y, (0, 2 ** math.ceil(math.log2(max(len(y), 16))) - len(y)), mode="edge")
         with double_precision():
             found = self.feature(padded)
-        return None if found is None else tuple(np.broadcast_to(a, padded.shape)[: len(y)] for a in found)
+        if found is None:
+            return None
+        centre, width = (np.broadcast_to(a, padded.shape)[: len(y)] for a in found)
+        return centre, width
 
     def _shape(self, f: Any) -> tuple[int, ...]:
         return np.shape(f) if self.n_latents == 1 else np.shape(f)[:-1]

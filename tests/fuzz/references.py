@@ -1,7 +1,7 @@
 """Answers of plain NumPy to draws with one latent function: dense algebra, integrals by sums over a grid.
 
 Effective priors are those of Quiñonero-Candela & Rasmussen (2005). ``None`` stands for a draw that NumPy has no answer
-to, because it is too badly conditioned for explicit inverses, too peaked for the grid, or does not settle.
+to, because it is too badly conditioned for explicit inverses, or grids do not agree.
 """
 
 import functools
@@ -17,9 +17,9 @@ from site_reference import GRID, marginals
 from site_reference import predict as predict_from_sites
 
 LARGEST_CONDITION = 1e8
-STEP = 1e-3  # of differences
-NEAR = 4.0  # a tilted mean further than so many deviations of the cavity is at the end of the grid
-PEAKED = 0.1  # a tilted standard deviation below this part of the cavity's is too narrow for the grid
+STEP = 3e-3  # of differences, in standard deviations of the posterior
+ALIKE = 1e-4  # integrals on two grids that differ by more are not trusted
+X_0, X_1, X_2 = 1.0, GRID[:, None], GRID[:, None] ** 2 - 1.0
 
 
 class Prior(NamedTuple):
@@ -102,19 +102,18 @@ def log_density(likelihood: Any, y: np.ndarray, size: int) -> Any:
     return evaluate
 
 
-def by_sites(rule: str, power: float, prior: Prior, m: np.ndarray, new_mean: np.ndarray, log_p: Any) -> Answer | None:
-    """Fixed point of a rule with sites, for a likelihood that is log-concave."""
+def by_sites(rule: str, power: float, prior: Prior, m: np.ndarray, new_mean: np.ndarray, log_p: Any, sites: Any) -> Any:
+    """Evidence at the sites that a rule ended with, and predictions after one more step of it, which leads nowhere.
+
+    The sites are shifts and precisions (n,). Any fixed point will do, so the likelihood need not be log-concave.
+    """
+    step = {"Laplace": _laplace, "KL": _kl, "EP": functools.partial(_ep, power=power)}[rule]
     with np.errstate(all="ignore"):
         try:
-            if rule == "Laplace":
-                found = _laplace(prior.S, m, log_p)
-            elif rule == "KL":
-                found = _kl(prior.S, m, prior.residual, log_p)
-            else:
-                found = _ep(prior.S, m, prior.residual, log_p, power)
+            found = step(prior.S, m, prior.residual, log_p, *sites)
         except np.linalg.LinAlgError:
             return None
-    if found is None:
+    if found is None or not np.all(np.isfinite(np.concatenate(found[1:]))):
         return None
     value, shift, precision = found
     system = np.eye(len(m)) + precision[:, None] * prior.S
@@ -124,96 +123,76 @@ def by_sites(rule: str, power: float, prior: Prior, m: np.ndarray, new_mean: np.
     return Answer(value, new_mean + mean, np.diagonal(cov))
 
 
-def _laplace(S: np.ndarray, m: np.ndarray, log_p: Any) -> Any:
-    """Newton's method with halved steps, derivatives by differences."""
-
-    def psi(a: np.ndarray) -> float:
-        return float(np.sum(log_p((m + S @ a)[None])) - 0.5 * a @ S @ a)
-
-    a = np.zeros(len(m))
-    value = psi(a)
-    for _ in range(60):
-        f = S @ a
-        below, at, above = log_p(m + f + np.array([[-STEP], [0.0], [STEP]]))
-        gradient, W = (above - below) / (2 * STEP), (2 * at - above - below) / STEP**2
-        step = np.linalg.solve(np.eye(len(m)) + W[:, None] * S, W * f + gradient) - a
-        for halving in range(20):
-            tried = psi(a + step / 2**halving)
-            if tried >= value:
-                break
-        a, gain, value = a + step / 2**halving, tried - value, tried
-        if abs(gain) < 1e-12 * (1 + abs(value)) and np.max(np.abs(S @ step)) < 1e-6:
-            log_det = np.linalg.slogdet(np.eye(len(m)) + W[:, None] * S)[1]
-            return (value - 0.5 * log_det, W * f + gradient, W) if np.isfinite(log_det) else None
-    return None
+def _laplace(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, shift: np.ndarray, precision: np.ndarray) -> Any:
+    """Newton's step, derivatives by differences on the scale of the posterior."""
+    h, A, _ = marginals(S, shift, precision)
+    if not np.all(np.diagonal(A) > 0):
+        return None
+    step = STEP * np.sqrt(np.diagonal(A)) + 1e-8 * np.abs(m + h)
+    below, at, above = log_p(m + h + step * np.array([[-1.0], [0.0], [1.0]]))
+    gradient, W = (above - below) / (2 * step), (2 * at - above - below) / step**2
+    sign, log_det = np.linalg.slogdet(np.eye(len(m)) + W[:, None] * S)
+    value = np.sum(at) - 0.5 * h @ (shift - precision * h) - 0.5 * log_det
+    return (value, W * h + gradient, W) if sign > 0 else None
 
 
-def _expectation(values: np.ndarray) -> np.ndarray:
-    weights = np.exp(-0.5 * GRID**2)
-    return weights @ values / weights.sum()
-
-
-def _settled(S: np.ndarray, old: tuple[np.ndarray, np.ndarray], new: tuple[np.ndarray, np.ndarray]) -> bool:
-    """Whether shifts and precisions hardly move, in units of the prior."""
-    size = np.max(np.diagonal(S))
-    units = np.sqrt(size), size
-    return all(
-        np.max(np.abs(a - b)) * unit < 1e-7 * (1e-3 + np.max(np.abs(b)) * unit)
-        for a, b, unit in zip(old, new, units, strict=True)
-    )
-
-
-def _kl(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any) -> Any:
+def _kl(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, shift: np.ndarray, precision: np.ndarray) -> Any:
     """Derivatives of E log p in mean and variance by parts: E[x log p]/s and E[(x² − 1) log p]/s² of x = (f − m)/s."""
-    shift, precision = np.zeros(len(m)), np.zeros(len(m))
-    for _ in range(150):
-        h, A, log_partition = marginals(S, shift, precision)
-        v = np.diagonal(A)
-        wide = v + r
-        if not np.all(wide > 0):
-            return None
-        values = log_p(m + h + np.sqrt(wide) * GRID[:, None])
-        if not np.all(np.isfinite(values)):
-            return None
-        gradient = _expectation(values * GRID[:, None]) / np.sqrt(wide)
-        W = -_expectation(values * (GRID[:, None] ** 2 - 1)) / wide
-        new = 0.5 * shift + 0.5 * (gradient + W * h), 0.5 * precision + 0.5 * W
-        if _settled(S, (shift, precision), new):
-            divergence = np.sum(shift * h - 0.5 * precision * (h**2 + v)) - log_partition
-            return np.sum(_expectation(values)) - divergence, *new
-        shift, precision = new
-    return None
+    h, A, log_partition = marginals(S, shift, precision)
+    v = np.diagonal(A)
+    wide = v + r
+    if not np.all(wide > 0):
+        return None
+    values = log_p(m + h + np.sqrt(wide) * GRID[:, None])
+    of = [np.stack([_expectation(values * of_x, every) for of_x in (X_0, X_1, X_2)]) for every in (1, 2)]
+    if not np.allclose(*of, rtol=ALIKE, atol=ALIKE):  # a grid of half the points is as good
+        return None
+    expected, gradient, W = of[0][0], of[0][1] / np.sqrt(wide), -of[0][2] / wide
+    divergence = np.sum(shift * h - 0.5 * precision * (h**2 + v)) - log_partition
+    return np.sum(expected) - divergence, gradient + W * h, W
 
 
-def _ep(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, power: float) -> Any:
-    """Power EP with half steps."""
-    shift, precision = np.zeros(len(m)), np.zeros(len(m))
-    for _ in range(150):
-        h, A, log_partition = marginals(S, shift, precision)
-        v = np.diagonal(A)
-        cavity_v = 1.0 / (1.0 / v - power * precision)
-        cavity_m = cavity_v * (h / v - power * shift)
-        wide = cavity_v + r
-        if not (np.all(v > 0) and np.all(cavity_v > 0)):
-            return None
-        x = np.sqrt(wide) * GRID[:, None]
-        values = power * log_p(m + cavity_m + x)
+def _ep(
+    S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, shift: np.ndarray, precision: np.ndarray, power: float
+) -> Any:
+    """All sites of power EP anew, from their cavities."""
+    h, A, log_partition = marginals(S, shift, precision)
+    v = np.diagonal(A)
+    cavity_v = 1.0 / (1.0 / v - power * precision)
+    cavity_m = cavity_v * (h / v - power * shift)
+    wide = cavity_v + r
+    if not (np.all(v > 0) and np.all(cavity_v > 0)):
+        return None
+    tilted = _tilted(log_p, power, m + cavity_m, wide)
+    if tilted is None:
+        return None
+    log_Z, first, second = tilted
+    g, nu = (first - m - cavity_m) / wide, (wide - second) / wide**2
+    left = r / wide + cavity_v * second / wide**2  # 1 − cavity_v·nu
+    normaliser = lambda mean, variance: 0.5 * mean**2 / variance + 0.5 * np.log(variance)  # noqa: E731
+    each = log_Z + normaliser(cavity_m, cavity_v) - normaliser(h, v)
+    return log_partition + np.sum(each) / power, (g + nu * cavity_m) / left / power, nu / left / power
+
+
+def _tilted(log_p: Any, power: float, centre: np.ndarray, variance: np.ndarray) -> Any:
+    """Log normaliser, means and variances of p(y | f)^power N(f; centre, variance), on grids that follow them."""
+    at, size, last = centre, np.sqrt(variance), None
+    for _ in range(6):
+        f = at + size * GRID[:, None]
+        values = power * log_p(f) - 0.5 * (f - centre) ** 2 / variance
         top = np.max(values, axis=0)
-        tilted = np.exp(values - top)
-        Z = _expectation(tilted)
-        first = _expectation(tilted * x) / Z
-        second = _expectation(tilted * (x - first) ** 2) / Z
-        if not np.all((second > PEAKED**2 * wide) & (np.abs(first) < NEAR * np.sqrt(wide))):
-            return None
-        g, nu = first / wide, (1.0 - second / wide) / wide
-        left = 1.0 - cavity_v * nu
-        new = (
-            0.5 * shift + 0.5 * (g + nu * cavity_m) / left / power,
-            0.5 * precision + 0.5 * nu / left / power,
-        )
-        if _settled(S, (shift, precision), new):
-            normaliser = lambda mean, variance: 0.5 * mean**2 / variance + 0.5 * np.log(variance)  # noqa: E731
-            each = np.log(Z) + top + normaliser(cavity_m, cavity_v) - normaliser(h, v)
-            return log_partition + np.sum(each) / power, *new
-        shift, precision = new
+        p = np.exp(values - top)
+        total = p.sum(axis=0)
+        first = np.sum(p * f, axis=0) / total
+        second = np.sum(p * (f - first) ** 2, axis=0) / total
+        log_Z = top + np.log(total * size * (GRID[1] - GRID[0])) - 0.5 * np.log(2 * np.pi * variance)
+        moved = np.inf if last is None else [log_Z - last[0], (first - last[1]) / size, np.log(second / last[2])]
+        if np.all(np.abs(moved) < ALIKE):
+            return log_Z, first, second
+        at, size, last = first, np.sqrt(second), (log_Z, first, second)
     return None
+
+
+def _expectation(values: np.ndarray, every: int) -> np.ndarray:
+    weights = np.exp(-0.5 * GRID[::every] ** 2)
+    return weights @ values[::every] / weights.sum()

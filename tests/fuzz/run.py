@@ -2,6 +2,7 @@
 
     python tests/fuzz/run.py --draws 100000        # or: make fuzz
     python tests/fuzz/run.py --part 1/2            # every second block only: another process draws the others
+    python tests/fuzz/run.py --kinds models        # blocks of some kinds only
     python tests/fuzz/run.py --again 31415         # one draw, with its traceback
 
 A draw is known by its number alone. Draws come in blocks, which have their classes, and so their compiled programs, in
@@ -55,13 +56,18 @@ WHAT = {
 def block_of(number: int) -> tuple[str, Callable[[np.random.Generator], str]]:
     """Kind of the draws of a block, and how each is made."""
     rng = np.random.default_rng([0, number])
-    kind = str(rng.choice(list(KINDS), p=list(KINDS.values())))
+    kind = kind_of(rng)
     if kind == "arguments":
         return kind, arguments.draw
     if kind == "moments":
         example = models.LIKELIHOODS[rng.integers(len(models.LIKELIHOODS))]
         return kind, functools.partial(predictives.draw, example)
     return kind, functools.partial(models.draw, models.Setting.drawn(rng, kind == "searches"))
+
+
+def kind_of(rng: np.random.Generator) -> str:
+    """What a block begins with: its kind."""
+    return str(rng.choice(list(KINDS), p=list(KINDS.values())))
 
 
 def draw(number: int) -> tuple[str, str, str]:
@@ -116,13 +122,17 @@ def still_open() -> dict[int, str]:
     return {n: told for n, told in failures.items() if {"fixed": n} not in lines()}
 
 
-def run(draws: int, seconds: float, part: int, parts: int) -> None:
+def run(draws: int, seconds: float, kinds: list[str], part: int, parts: int) -> None:
     """Draw again what failed in earlier runs, then blocks that were not drawn yet."""
     for number in list(still_open()):
         if number // BLOCK % parts == part and not draw(number)[2]:
             write({"fixed": number})
     done = {line.get("block") for line in lines()}
-    todo = (number for number in itertools.count(part, parts) if number not in done)
+    todo = (
+        number
+        for number in itertools.count(part, parts)
+        if number not in done and kind_of(np.random.default_rng([0, number])) in kinds
+    )
     began = time.perf_counter()
     while draws > 0 and time.perf_counter() - began < seconds:
         found = block(next(todo))
@@ -171,10 +181,10 @@ HEAD = """# Random draws
 draws models, data and arguments at random. A draw fails if it raises anything but a sentence of ours with advice, or
 gives numbers that are not finite, negative variances, probabilities that do not add up, quantiles out of order, or
 changed inputs; or if it takes two minutes of the processor. Where NumPy can tell, evidence, means and variances are
-compared with dense algebra: one latent function, Gaussian noise in closed form or a log-concave likelihood by Laplace,
-EP or KL, on the whole covariance or the effective prior of the approximation
-([references.py](../tests/fuzz/references.py)). Counts are of all runs so far. What failed in one run is drawn again at
-the beginning of the next.
+compared with dense algebra: one latent function, Gaussian noise in closed form or any likelihood by Laplace, EP or KL,
+whose sites one more step in NumPy must leave where they are, on the whole covariance or the effective prior of the
+approximation ([references.py](../tests/fuzz/references.py)). Counts are of all runs so far. What failed in one run is
+drawn again at the beginning of the next.
 
 Interrupts and kills are drawn too, by tests: `pytest -m slow tests/estimators/test_interrupted_fits.py
 tests/cli/test_kill.py` presses Ctrl-C 500 times at random moments in fits of ten families and 25 times in the tool, and
@@ -194,6 +204,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=100_000, help="how many draws")
     parser.add_argument("--seconds", type=float, default=np.inf, help="end after so many seconds")
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS), help="kinds of blocks to draw")
     parser.add_argument("--part", default="0/1", help="which part of the blocks, of how many, counted from zero")
     parser.add_argument("--again", type=int, help="number of one draw, made again with its traceback")
     given = parser.parse_args()
@@ -201,4 +212,4 @@ if __name__ == "__main__":
         found = block_of(given.again // BLOCK)
         print(found, found[1](np.random.default_rng([1, given.again])))
     else:
-        run(given.draws, given.seconds, *map(int, given.part.split("/")))
+        run(given.draws, given.seconds, given.kinds, *map(int, given.part.split("/")))

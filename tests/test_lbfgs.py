@@ -135,3 +135,31 @@ def test_absurd_values_are_bad_points():
 
     result = LBFGS().maximise(cliff, np.array([-20.0]))
     assert_allclose(result.theta, 0.5, atol=1e-3)
+
+
+def valley(theta):
+    """Long and bent: hundreds of iterations lead down to (1, 1)."""
+    a, b = theta
+    gradient = np.array([400 * a * (b - a**2) + 2 * (1 - a), -200 * (b - a**2)])
+    return -float(100 * (b - a**2) ** 2 + (1 - a) ** 2), gradient
+
+
+def test_a_start_that_is_behind_is_given_up():
+    starts = np.array([-1.2, 1.0]), np.array([[1.1, 1.3], [-50.0, 40.0]])
+    alone = [LBFGS().maximise(valley, start) for start in (starts[0], *starts[1])]
+    raced = LBFGS(race=3).maximise(valley, starts[0], restarts=starts[1])
+    assert raced.starts[:2] == tuple(r.value for r in alone[:2])  # the second was ahead after three iterations
+    assert raced.iterations == sum(r.iterations for r in alone[:2]) + 3
+    assert raced.converged
+
+
+def test_a_search_settles_where_it_only_creeps():
+    def flat(theta):
+        value, gradient = valley(theta)
+        return 0.001 * value, 0.001 * gradient
+
+    whole = LBFGS(tolerance=0.0, gradient_tolerance=0.0)
+    brief = LBFGS(tolerance=0.0, gradient_tolerance=0.0, settle=True)
+    whole, brief = (search.maximise(flat, np.array([-1.2, 1.0])) for search in (whole, brief))
+    assert brief.converged
+    assert brief.iterations == 11 < whole.iterations  # the last ten gained less than a tenth

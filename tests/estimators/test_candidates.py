@@ -121,3 +121,14 @@ def test_features_have_a_default_kernel_they_can_use():
     assert type(default_kernel(names, "auto")).__name__ == "Sum"
     for approximation in (SparseSpectrum(10), "sparse-spectrum(10)", FITC(5, features=MultiScale())):
         assert type(default_kernel(names, approximation)).__name__ == "SquaredExponential"
+
+
+def test_a_kernel_that_is_rougher_still_is_left_out():
+    def fitted(name, evidence, loo):
+        return Fit("kernel", name, object(), evidence, evidence, np.full(4, loo), 0.0)
+
+    smooth = fitted("matern52+linear", -10.0, -1.0)
+    for rough, left_out in ((("matern32+linear", -20.0, -2.0), True), (("matern32+linear", -5.0, -0.5), False)):
+        assert candidates.too_rough("matern12+linear", [smooth, fitted(*rough)]) is left_out
+    assert not candidates.too_rough("matern12+linear", [smooth])
+    assert not candidates.too_rough("rq", [smooth])

@@ -5,16 +5,20 @@ won. Of the likelihoods only those are fitted that the leave-one-out residuals o
 rows, or with a kernel of the form of one before it, starts from what was found there.
 """
 
+import contextlib
 import dataclasses
+import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from errorband.training.lbfgs import warn_if_not_converged
+from errorband.linalg import single_blas_thread
+from errorband.training.lbfgs import LBFGS, warn_if_not_converged
 
 AUTO = "auto"
 
@@ -23,6 +27,10 @@ ROWS = 300
 
 # Scores that differ by less, in nats, are the same.
 SAME = 0.1
+
+
+# Of a rough kernel two smoother ones, the smoothest first.
+SMOOTHER = {"matern12+linear": ("matern52+linear", "matern32+linear")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,20 +118,24 @@ def fit_best(
     few = {name: None if values is None else np.asarray(values)[some] for name, values in given.items()}
     best = {argument: names[0] for argument, names in stages.items()}
     bands = bool(getattr(estimator, "calibrate", False))
+    rest = [_with(estimator, best | {"kernel": name}, []) for name in stages.get("kernel", ())[1:]]
     fits, kept = [], []
-    for argument, names in stages.items():
-        stage: list[_Fit] = []
-        for name in names:
-            if not stage and kept:  # the first has been fitted with what won before
-                stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
-            elif stage and _interrupted(stage[-1].model):
-                break
-            elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
-                model = _with(estimator, best | {argument: name}, [*fits, *stage], bands=n == len(y))
-                stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
-        kept.append(chosen(stage))
-        best[argument] = kept[-1].name
-        fits += stage
+    with single_blas_thread(), compiled_ahead(rest, _rows(X, some), y[some], few):
+        for argument, names in stages.items():
+            stage: list[_Fit] = []
+            for name in names:
+                if not stage and kept:  # the first has been fitted with what won before
+                    stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
+                elif stage and _interrupted(stage[-1].model):
+                    break
+                elif too_rough(name, stage):
+                    continue
+                elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
+                    model = _with(estimator, best | {argument: name}, [*fits, *stage], whole=n == len(y))
+                    stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
+            kept.append(chosen(stage))
+            best[argument] = kept[-1].name
+            fits += stage
     table = Candidates(
         argument=tuple(f.argument for f in fits),
         name=tuple(f.name for f in fits),
@@ -144,12 +156,38 @@ def fit_best(
     return _with(estimator, best, kept[-1:]).fit(X, y, **given), table
 
 
-def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], bands: bool = True) -> Any:
-    """The estimator with these arguments, to be searched from what those before found; with bands learned, or not."""
+@contextlib.contextmanager
+def compiled_ahead(models: list[Any], X: Any, y: np.ndarray, given: dict[str, Any]) -> Iterator[None]:
+    """Let JAX compile what these models need while others are searched for: in a thread, which does not hold them up.
+
+    Two threads must not both tell BLAS how many threads it has, so there is one throughout.
+    """
+    over = threading.Event()
+
+    def evaluate() -> None:
+        for model in models:
+            with contextlib.suppress(Exception):  # whatever is wrong with one is said when it is fitted
+                if not over.is_set():
+                    objective = model.objective(X, y, **given)
+                    objective.evaluate(objective.theta0)
+
+    thread = threading.Thread(target=evaluate)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: bool = True) -> Any:
+    """The estimator with these arguments, to be searched from what those before found; for all rows, or for some."""
     copy: Any = clone(estimator)
     copy.set_params(**arguments)
-    if not bands and hasattr(copy, "calibrate"):
-        copy.set_params(calibrate=False)  # candidates do not predict
+    if not whole:  # it is compared, does not predict, and its search is gone on with
+        trainer = copy._trainer()
+        brief = dataclasses.replace(trainer, settle=True) if isinstance(trainer, LBFGS) else trainer
+        copy.set_params(optimizer=brief, **({"calibrate": False} if hasattr(copy, "calibrate") else {}))
     if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
         copy._fitted_before = found
     return copy
@@ -168,6 +206,15 @@ def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: 
     evidence = float(model.log_evidence_)
     score = evidence + added - 0.5 * free * np.log(len(y))
     return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
+
+
+def too_rough(name: str, stage: list[_Fit]) -> bool:
+    """Whether a kernel is rougher than one that was itself too rough: that lost evidence, and left rows out worse."""
+    tried = {f.name: f for f in stage}
+    if not all(other in tried for other in SMOOTHER.get(name, (name,))):
+        return False
+    smooth, rough = (tried[other] for other in SMOOTHER[name])
+    return rough.log_evidence < smooth.log_evidence - SAME and float(np.mean(rough.loo - smooth.loo)) < 0
 
 
 def _interrupted(model: Any) -> bool:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from errorband import interrupts
 from errorband.parameters.checks import check_number, check_whole
 from errorband.training.objective import Objective, Warm
-from errorband.training.result import FitResult, Stop, Trained
+from errorband.training.result import WORTH, FitResult, Stop, Trained, gained_late
 
 # Value and gradient at an unconstrained vector; LinAlgError marks a bad point.
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -41,6 +41,10 @@ class LBFGS:
         Stop when no entry of the gradient is larger.
     max_seconds : float or None
         Stop after this time with the best point so far.
+    settle : bool
+        Stop when ten iterations gained less than a tenth of a nat together: enough to compare models, or to go on from.
+    race : int or None
+        After so many iterations give up a start that is behind where the best one before it was then.
 
     Examples
     --------
@@ -54,6 +58,8 @@ class LBFGS:
     tolerance: float = 1e-9
     gradient_tolerance: float = 1e-3
     max_seconds: float | None = None
+    settle: bool = False
+    race: int | None = None
 
     def __post_init__(self):
         check_whole("LBFGS", "max_iter", self.max_iter)
@@ -94,7 +100,7 @@ class LBFGS:
         deadline = began + self.seconds
         with interrupts.deferred(), _progress(verbose, label, len(starts)) as report:
             for start in starts:
-                run = _Run(objective, report, deadline)
+                run = _Run(objective, report, deadline, _ahead(runs, self.race))
                 runs.append(run)
                 run.search(start, self)
                 if run.stop_all:
@@ -148,13 +154,15 @@ class _OutOfTime(Exception):
 class _Run:
     """One start: keeps the best point whatever happens to the search."""
 
-    def __init__(self, objective: Function, report: Callable[[float, int], None], deadline: float):
-        self.objective, self.report, self.deadline = objective, report, deadline
+    def __init__(
+        self, objective: Function, report: Callable[[float, int], None], deadline: float, ahead: float = -np.inf
+    ):
+        self.objective, self.report, self.deadline, self.ahead = objective, report, deadline, ahead
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
         self.evaluations, self.trace = 0, []
         self.stop, self.limit = Stop.LINE_SEARCH, None
         self.last_failure, self.stop_all = "", False
-        self.first_value, self.tolerance, self.settled = -np.inf, 0.0, False
+        self.first_value, self.settings, self.settled = -np.inf, LBFGS(), False
 
     def search(self, start: np.ndarray, settings: LBFGS) -> None:
         if len(start) == 0:  # nothing is free: evaluate
@@ -166,7 +174,7 @@ class _Run:
             # SciPy's first step is the whole gradient (cut off at the bounds, if all numbers have them), which can be
             # orders of magnitude too long and end in a poor optimum. In units of its length it is one.
             unit = max(1.0, float(np.linalg.norm(first[1])))
-            self.first_value, self.tolerance = self.best_value, settings.tolerance
+            self.first_value, self.settings = self.best_value, settings
 
             def scaled(theta: np.ndarray) -> tuple[float, np.ndarray]:
                 value, gradient = first if np.array_equal(theta, start) else self.negative(theta)
@@ -227,9 +235,17 @@ class _Run:
         self.trace.append(self.best_value)
         self.report(self.best_value, len(self.trace))
         size = max(1.0, abs(before), abs(self.best_value))
-        if self.best_value - before <= self.tolerance * size:
+        creeps = self.settings.settle and gained_late(self.trace) < WORTH
+        if creeps or self.best_value - before <= self.settings.tolerance * size:
             self.settled = True
             raise StopIteration
+        if len(self.trace) == self.settings.race and self.best_value < self.ahead:
+            raise StopIteration
+
+
+def _ahead(runs: list[_Run], race: int | None) -> float:
+    """The best value that earlier starts had after so many iterations, or at the end if they had fewer."""
+    return max((r.trace[min(race, len(r.trace)) - 1] for r in runs if race and r.trace), default=-np.inf)
 
 
 def warn_if_not_converged(result: FitResult) -> None:

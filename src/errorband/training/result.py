@@ -2,11 +2,17 @@
 
 import dataclasses
 import enum
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 LATE, WORTH = 10, 0.1  # so many iterations that gained less, in nats, say that more would not matter
+
+
+def gained_late(trace: Sequence[float]) -> float:
+    """What the last iterations gained together; infinite if there were fewer."""
+    return trace[-1] - trace[-1 - LATE] if len(trace) > LATE else np.inf
 
 
 class Stop(enum.StrEnum):
@@ -91,8 +97,7 @@ class FitResult:
         At the least noise, or where length-scales go to infinity, the evidence creeps on for ever; a tenth of a nat
         changes no prediction.
         """
-        gained = self.trace[-1] - self.trace[-1 - LATE] if len(self.trace) > LATE else np.inf
-        return self.converged or (not self.interrupted and gained < WORTH)
+        return self.converged or (not self.interrupted and gained_late(self.trace) < WORTH)
 
     @property
     def n_numbers(self) -> int:

@@ -14,12 +14,15 @@ from errorband.training.result import FitResult
 from errorband.training.starts import other_starts, plain_prior
 from errorband.training.strategy import Problem, Strategy
 
-# Rows of a scout, and iterations of each of its searches.
-ROWS, ITERATIONS = 300, 25
+# Rows of a scout, iterations of each of its searches, and those after which one that is behind is given up.
+ROWS, ITERATIONS, RACE = 300, 25, 10
 
 
 class Scout(Strategy):
     """Short searches on at most 300 rows, without approximation and from several starts; the best one is gone on with.
+
+    A search that after ten of its 25 iterations is behind where another was then is given up. Iterations are counted,
+    whatever time they take.
 
     The evidence has several optima: short length-scales and little noise, long ones and much, and for inducing points
     one in which all is noise. Few rows tell them apart, at a price that is small beside that of the search itself.
@@ -53,7 +56,7 @@ def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
     bare = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)
     small = Problem(Model(bare, model.likelihood, Exact()), problem.rule, data, problem.left_out)
     objective = small.objective()
-    trainer = dataclasses.replace(settings.trainer, max_iter=ITERATIONS).within(settings.seconds / 4)
+    trainer = dataclasses.replace(settings.trainer, max_iter=ITERATIONS, race=RACE).within(settings.seconds / 4)
     others = other_starts(small.model, problem.left_out)
     if not others:
         return model, None

@@ -1,6 +1,7 @@
 """What predictions do along one input, the others as they are in the data."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from errorband.predictive import GaussianPredictive
 
 # With at most this many distinct values an input is shown as levels instead of a curve.
 MAX_LEVELS = 6
+ROWS_AT_ONCE = 200  # of which a joint posterior is asked for
 N_DRAWS = 200  # of the posterior, for bands around average probabilities
 
 
@@ -137,10 +139,13 @@ def partial_dependence(
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
     g = len(grid)
     which = latent or main_latent(model) or True
-    mean, cov = quiet(model.predict, stacked, return_cov=True, latent=which)
-    blocks = cov.reshape(g, b, g, b)[np.arange(g), :, np.arange(g), :]
-    variance = np.maximum(blocks.mean(axis=(1, 2)), 0.0)
-    curve = GaussianPredictive(mean.reshape(g, b).mean(axis=1), np.sqrt(variance))
+    mean, variance = np.empty(g), np.empty(g)
+    for part in _parts(g, b):
+        means, cov = quiet(model.predict, stacked[b * part.start : b * part.stop], return_cov=True, latent=which)
+        k = np.arange(len(part))
+        blocks = cov.reshape(len(k), b, len(k), b)[k, :, k, :]
+        mean[part], variance[part] = means.reshape(len(k), b).mean(axis=1), np.maximum(blocks.mean(axis=(1, 2)), 0.0)
+    curve = GaussianPredictive(mean, np.sqrt(variance))
     in_units = additive(model) and which == main_latent(model)
     return PartialDependence(column, grid, curve, b, discrete, in_units)
 
@@ -180,10 +185,18 @@ def class_dependence(
     grid, discrete = _grid(model, rows, column, n_grid)
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
     share = quiet(model.predict_proba, stacked).reshape(len(grid), b, -1).mean(axis=1)
-    draws = _probability_draws(model, stacked, generator(random_state))
-    averages = draws.reshape(N_DRAWS, len(grid), b, -1).mean(axis=2)
-    lower, upper = np.quantile(averages, [0.025, 0.975], axis=0)
+    rng, averages = generator(random_state), []
+    for part in _parts(len(grid), b):
+        draws = _probability_draws(model, stacked[b * part.start : b * part.stop], rng)
+        averages.append(draws.reshape(N_DRAWS, len(part), b, -1).mean(axis=2))
+    lower, upper = np.quantile(np.concatenate(averages, axis=1), [0.025, 0.975], axis=0)
     return ClassDependence(column, grid, share, lower, upper, b, discrete)
+
+
+def _parts(n_values: int, n_rows: int) -> Iterator[range]:
+    """Values of a grid to ask about together: of the joint posterior only the rows of one value are averaged over."""
+    each = max(ROWS_AT_ONCE // n_rows, 1)
+    return (range(start, min(start + each, n_values)) for start in range(0, n_values, each))
 
 
 def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -63,14 +63,15 @@ def relevance(
     n = len(rows)
     if n < 2:
         return np.zeros(len(columns))
-    here = np.tile(_response(model, rows), (2, 1))
+    here = _response(model, rows)
     order = rng.permutation(n)
-    total = np.empty(len(columns))
+    total = np.zeros(len(columns))
     for i, column in enumerate(columns):
-        changed, own = np.tile(rows, (2, 1)), np.array(column.columns)
-        for k in range(2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
-            changed[np.ix_(k * n + order, own)] = rows[np.ix_(np.roll(order, k + 1), own)]
-        total[i] = np.mean(np.sum((here - _response(model, changed)) ** 2, axis=1))
+        own = np.array(column.columns)
+        for k in (1, 2):  # the neighbour one and two places along a random circle: never the row itself if n > 2
+            changed = rows.copy()
+            changed[np.ix_(order, own)] = rows[np.ix_(np.roll(order, k), own)]
+            total[i] += 0.5 * np.mean(np.sum((here - _response(model, changed)) ** 2, axis=1))
     return np.sqrt(0.5 * total)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_predict
 
@@ -60,7 +61,8 @@ def _boosting(X_train: np.ndarray, y_train: np.ndarray, X: np.ndarray) -> Predic
         if n <= EXACT_BOOSTING_ROWS
         else HistGradientBoostingRegressor(random_state=0)
     )
-    left_out = cross_val_predict(trees, X_train, y_train, cv=KFold(5, shuffle=True, random_state=0))
+    with config_context(skip_parameter_validation=True, assume_finite=True):  # of each of 500 small trees
+        left_out = cross_val_predict(trees, X_train, y_train, cv=KFold(5, shuffle=True, random_state=0))
     spread = metrics.rmse(y_train, np.asarray(left_out))
     if spread <= 0:
         return None

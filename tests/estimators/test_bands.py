@@ -72,6 +72,17 @@ def test_hyperparameters_are_those_of_the_other_rows():
     assert np.mean(moved**2) > np.mean(plain**2)
 
 
+def test_known_noise_that_is_too_large_does_not_narrow_the_bands_of_other_rows(heavy):
+    """As of rows with cells that were filled in: their errors say as much of what is known of them."""
+    _, X, y = heavy
+    known = np.where(np.arange(60) < 30, 0.0, 4.0)  # in truth all rows have the same
+    settings = {"likelihood": errorband.likelihoods.Gaussian(0.04), "optimizer": LBFGS(max_iter=1)}
+    model = GPRegressor(SquaredExponential(1.0, 1.0), **settings).fit(X, y, noise_variance=known)
+    error = np.abs(model.loo().z_score)
+    assert np.std(error[30:]) < 0.3  # for all rows together bands would be narrower than those of the model
+    assert model.bands_.width > 1
+
+
 def test_predictions_have_the_shape_that_was_learned(heavy):
     model, X, y = heavy
     bands = model.bands_

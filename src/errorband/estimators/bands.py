@@ -106,7 +106,18 @@ def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | 
         return None
     directions = np.eye(len(theta)) if groups is None else np.eye(np.max(groups) + 1)[:, groups]
     z = errors_of_rows_left_out(objective, theta, directions if n <= MOST_ROWS else directions[:0])
+    z = z[_own_noise_only(objective.data.noise_variance, n)]
     return [bands_of(each) for each in z.T] if np.all(np.isfinite(z)) else None
+
+
+def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:
+    """Rows whose noise is that of the model, if these are some of all and enough; else all.
+
+    Where more noise is known of a row, its error says as much of what is known: too large a variance for cells that
+    were filled in would narrow the bands of complete rows.
+    """
+    own = np.ones(n, bool) if known is None else np.asarray(known) == 0
+    return own if np.sum(own) >= LEAST_ROWS else np.ones(n, bool)
 
 
 def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions: np.ndarray) -> np.ndarray:

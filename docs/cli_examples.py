@@ -45,7 +45,9 @@ describes the model that was judged.
   file (`approximation`, `n_inducing` and `approximation_reason` of `info --json`) and told in the report.
 - `--time-budget` limits the search of hyperparameters. Without approximation its cost grows with the cube of the number
   of rows, so it uses at most as many rows as the time allows (2,500 for a minute), drawn at random with `--seed`; the
-  model then learns from all. To judge the model and to write it takes time besides.
+  model then learns from all. To judge the model and to write it takes time besides. Without this option rows, inducing
+  points and iterations are planned for a minute, and no clock ends the search: a seed gives the same model on a busy
+  machine (`--inducing auto` and models that are estimators of their own have a minute by the clock).
 - `--model exact` insists on a model without approximation: it keeps at most 5,000 rows (2,000 or fewer), drawn at
   random, with a warning. `--max-rows` sets another limit, for every model.
 - `--model fitc` or `vfe` insists on inducing points; `--inducing` is how many, or `auto`: the report then shows what
@@ -140,6 +142,7 @@ CODES = """| exit code | meaning |
 | 3 | The table cannot be used as it is. |
 | 4 | The model file cannot be read. |
 | 5 | The model cannot be fitted to these numbers. |
+| 6 | The disk is full or cannot be written. |
 | 130 | Interrupted before there was a model to keep. |
 """
 

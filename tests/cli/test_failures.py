@@ -1,6 +1,7 @@
 """Whatever is wrong with tables, model files or the call: one sentence, the right exit code, no traceback."""
 
 import gzip
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -207,3 +208,10 @@ def test_random_tables_never_crash_the_tool(run, tmp_path, rows, numeric, missin
         check_one_sentence(result, result.exit_code)
     else:
         assert run("predict", tmp_path / "m.eb", tmp_path / "t.csv", "-o", tmp_path / "o.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("code", list(failures.ExitCode))
+def test_every_exit_code_is_told_by_the_help_and_the_page(code):
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert f"\n| {code:d} | " in page
+    assert f"\n{code:d} " in f"\n{failures.EXIT_CODES}"

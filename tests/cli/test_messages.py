@@ -47,12 +47,18 @@ def test_options_of_fit_are_not_offered_by_predict(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("stop", "advice"),
-    [("out of time", True), ("interrupted", False), ("line search", False), ("max_iter", False)],
+    ("stop", "limit", "advice"),
+    [
+        ("out of time", 29.78493, True),
+        ("interrupted", None, False),
+        ("line search", None, False),
+        ("max_iter", 200, False),
+        ("max_iter", 60, True),  # what was planned for a minute
+    ],
 )
-def test_more_time_is_advised_where_it_helps(stop, advice):
+def test_more_time_is_advised_where_it_helps(stop, limit, advice):
     known = {f.name: 0 for f in dataclasses.fields(FitResult)}
-    told = _ended(FitResult(**known | {"stop": stop, "limit": 29.78493, "iterations": 7}))
+    told = _ended(FitResult(**known | {"stop": stop, "limit": limit, "iterations": 7}))
     assert ("--time-budget" in told) == advice
     assert "LBFGS" not in told
     assert "29.7849" not in told

@@ -1,6 +1,8 @@
 """What --model auto comes to: all rows, without approximation or through inducing points, and it says so."""
 
+import itertools
 import json
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,3 +128,15 @@ def test_compare_says_where_it_uses_inducing_points(run, fitted, monkeypatch):
     assert result.exit_code == 0, result.stderr
     assert "60 of 80 rows are compared" in result.stderr
     assert "learn from 30 rows through inducing points: without approximation they take at most 20" in result.stderr
+
+
+def test_a_seed_gives_the_same_model_whatever_the_clock_says(run, fitted, tmp_path, monkeypatch):
+    args = ("fit", fitted / "data.csv", *COLUMNS, "--kernel", "se", "-q")
+    assert run(*args, "-o", tmp_path / "a.eb").exit_code == 0
+    hours = itertools.count(step=3600.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(hours))
+    assert run(*args, "-o", tmp_path / "b.eb").exit_code == 0
+    calm, busy = (TableModel.load(tmp_path / name).estimator.fit_result_ for name in ("a.eb", "b.eb"))
+    assert busy.seconds > 3600 > calm.seconds
+    assert (busy.stop, busy.evaluations) == (calm.stop, calm.evaluations)
+    np.testing.assert_array_equal(busy.theta, calm.theta)

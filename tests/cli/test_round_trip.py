@@ -157,7 +157,7 @@ def test_quiet_prints_nothing(run, fitted, tmp_path):
 
 
 def test_a_search_that_stops_early_is_a_warning(run, fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr("errorband.cli.fitting.LBFGS", lambda max_seconds: LBFGS(max_iter=1))
+    monkeypatch.setattr("errorband.cli.fitting.optimizer", lambda *planned: LBFGS(max_iter=1))
     result = run("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic,visit,sex",
                  "-o", tmp_path / "m.eb", "--kernel", "se(lengthscale=1e4, variance=1)")  # fmt: skip
     assert result.exit_code == 0

@@ -45,7 +45,7 @@ def compare(
     weight: o.Weight = None,
     folds: Annotated[int, typer.Option(min=2, max=100, help="Number of folds.")] = 5,
     seed: o.Seed = 0,
-    time_budget: o.Budget = 60.0,
+    time_budget: o.SharedBudget = 60.0,
     max_rows: o.MaxRows = None,
     missing: o.MissingCells = o.Missing.error,
     ignore: o.Ignore = "",

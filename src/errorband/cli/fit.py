@@ -10,6 +10,9 @@ import typer
 from errorband.cli import options as o
 from errorband.cli.failures import ExitCode, Problem, guarded, one_sentence
 
+# Below, threads of BLAS gain little, and on a machine with other work they wait for one another.
+FEW_ROWS = 1000
+
 EXAMPLES = """Examples:
 
 errorband fit houses.csv --target price
@@ -74,7 +77,7 @@ def fit(
     ] = None,
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
     seed: o.Seed = 0,
-    time_budget: o.Budget = 60.0,
+    time_budget: o.Budget = None,
     max_rows: o.MaxRows = None,
     missing: o.MissingCells = o.Missing.error,
     ignore: o.Ignore = "",
@@ -94,6 +97,7 @@ def fit(
     from errorband.cli.models import check_names
     from errorband.cli.screen import Screen, named_scores
     from errorband.cli.settings import Settings
+    from errorband.linalg import single_blas_thread
     from errorband.reporting import assess
     from errorband.reporting import report as make_report
     from errorband.table_model import TableModel, as_frame
@@ -132,45 +136,46 @@ def fit(
     notices = [*frame.attrs.get("notices", []), *encoder.notices, *encoded.notices]
     X, y = as_frame(encoded, gaps=True)
     assert y is not None
-    fitted = fitting.fit(X, y, encoder, settings, rows, fitting.weights_of(frame, weight, encoded))
-    screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
-    screen.note([*fitted.cuts, *fitted.warnings], "Warning")
-    screen.candidates(fitted.candidates)
-    X_test, y_test = X.iloc[fitted.test], y[fitted.test]
-    learned = fitted.X.iloc[fitted.learned], y[fitted.learned]
-    common = {"X_train": learned[0], "y_train": learned[1], "target": target, "donors": fitted.judged_donors}
-    common["class_names"] = fitting.class_names(fitted.judged, encoder)
-    assessment = assess(fitted.judged, X_test, y_test, **common)
-    scores, verdict = named_scores(assessment), " ".join(assessment.verdict)
-    title = (
-        f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
-        f"{count_of(len(encoder.columns), 'input')}"
-    )
-    screen.scores(title, scores)
-    screen.say(verdict)
-    facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
-    _save(TableModel(encoder, fitted.final, facts, fitted.final_donors), output)
-    screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
-    if report is None:
-        return
-    try:
-        made = make_report(
-            fitted.judged,
-            X_test,
-            y_test,
-            title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
-            data_notes=[*notices, *fitted.notes, *fitted.cuts],
-            random_state=seed,
-            columns=encoder.inputs,
-            incomplete=encoded.incomplete,
-            assessment=assessment,
-            automatic=fitted.automatic,
-            **common,
+    with single_blas_thread() if len(y) < FEW_ROWS else contextlib.nullcontext():
+        fitted = fitting.fit(X, y, encoder, settings, rows, fitting.weights_of(frame, weight, encoded))
+        screen.note([*notices, *fitted.notes])  # only now: a failure up to here is one sentence and nothing else
+        screen.note([*fitted.cuts, *fitted.warnings], "Warning")
+        screen.candidates(fitted.candidates)
+        X_test, y_test = X.iloc[fitted.test], y[fitted.test]
+        learned = fitted.X.iloc[fitted.learned], y[fitted.learned]
+        common = {"X_train": learned[0], "y_train": learned[1], "target": target, "donors": fitted.judged_donors}
+        common["class_names"] = fitting.class_names(fitted.judged, encoder)
+        assessment = assess(fitted.judged, X_test, y_test, **common)
+        scores, verdict = named_scores(assessment), " ".join(assessment.verdict)
+        title = (
+            f"{target}: {count_of(len(fitted.train), 'row')} to learn from, {len(fitted.test):,} held out, "
+            f"{count_of(len(encoder.columns), 'input')}"
         )
-        made.save(report)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Interrupted after {output} was written, so only the report is missing.") from None
-    screen.say(f"Report: {report}")
+        screen.scores(title, scores)
+        screen.say(verdict)
+        facts = fitting.facts(fitted, settings, encoded, data, scores, verdict)
+        _save(TableModel(encoder, fitted.final, facts, fitted.final_donors), output)
+        screen.say(f"Model, learned from {facts['rows_in_model']:,} rows: {output}")
+        if report is None:
+            return
+        try:
+            made = make_report(
+                fitted.judged,
+                X_test,
+                y_test,
+                title=f"{target}, predicted from {'standard input' if data == o.STANDARD else Path(data).name}",
+                data_notes=[*notices, *fitted.notes, *fitted.cuts],
+                random_state=seed,
+                columns=encoder.inputs,
+                incomplete=encoded.incomplete,
+                assessment=assessment,
+                automatic=fitted.automatic,
+                **common,
+            )
+            made.save(report)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"Interrupted after {output} was written, so only the report is missing.") from None
+        screen.say(f"Report: {report}")
 
 
 def _save(model: Any, output: Path) -> None:

@@ -15,7 +15,7 @@ from errorband.cli import incomplete
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
-from errorband.cli.planning import Plan, exact_rows, plan
+from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
 from errorband.estimators.candidates import AUTO, Candidates, is_auto
 from errorband.missing import Donors
@@ -193,7 +193,7 @@ def with_choices(settings: Settings, encoder: TableEncoder, n: int) -> Settings:
     of the options and not of the clock, so that a seed gives the same model everywhere.
     """
     plain = settings.model in ("auto", "exact") and settings.kernel is None and settings.likelihood is None
-    plain = plain and settings.multi_class is None and settings.time_budget >= LEAST_SECONDS
+    plain = plain and settings.multi_class is None and settings.planned_seconds >= LEAST_SECONDS
     if not plain or len(encoder.labels) > 2 or n > exact_rows(encoder, settings):
         return settings
     noise = encoder.task == "regression" and settings.target_transform is None and n <= MOST_NOISE_ROWS
@@ -215,9 +215,9 @@ def _search_on(
     known = np.isin(y, y[chosen.searched]) if encoder.task == "classification" else np.ones(len(y), bool)
     if not known[test].any():
         raise TableError("No class of the held-out rows is among the rows to learn from, so add rows of each class.")
-    optimizer = LBFGS(max_seconds=settings.time_budget)
+    search = optimizer(chosen.model, len(chosen.searched), encoder, settings)
     asked = unfitted(
-        settings, encoder, chosen.model, optimizer=optimizer, random_state=settings.seed, verbose=settings.verbose
+        settings, encoder, chosen.model, optimizer=search, random_state=settings.seed, verbose=settings.verbose
     )
     if learnable.noise is not None and is_auto(getattr(asked, "likelihood", None)):
         asked.set_params(likelihood=None)  # it was found to be Gaussian, and others know no noise of a row
@@ -276,7 +276,9 @@ def _ended(search: Any) -> str:
     if search.stop == Stop.OUT_OF_TIME:
         return f"{search.message} A larger --time-budget may help."
     if search.stop == Stop.MAX_ITER:
-        return f"it stopped after {search.iterations} iterations, near the best point it knows."
+        planned = search.limit is not None and search.limit < LBFGS().max_iter
+        more = " A larger --time-budget may help." if planned else ""
+        return f"it stopped after {search.iterations} iterations, near the best point it knows.{more}"
     return str(search.message)
 
 

@@ -47,7 +47,14 @@ DataFile = Annotated[
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by 'errorband fit'.")]
 Target = Annotated[str, typer.Option(help="The column to predict.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of every random choice.")]
-Budget = Annotated[float, typer.Option(min=0.1, help="Seconds for the search of hyperparameters.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        min=0.1,
+        help="Seconds for the search of hyperparameters. By default it is planned for a minute and no clock ends it.",
+    ),
+]
+SharedBudget = Annotated[float, typer.Option(min=0.1, help="Seconds for all searches of hyperparameters together.")]
 MissingCells = Annotated[
     Missing, typer.Option(help="Refuse missing cells, drop their rows, or average over what they may be.")
 ]

@@ -14,6 +14,7 @@ from errorband.cli.settings import Settings
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.spec import EXACT_ROWS, as_likelihood
 from errorband.tables import TableEncoder
+from errorband.training import LBFGS
 from errorband.training.grow import SITE_BYTES
 
 # Seconds of one evaluation with inducing points, for each row, latent function and pair of inducing inputs: in closed
@@ -21,6 +22,9 @@ from errorband.training.grow import SITE_BYTES
 CLOSED_FORM, BY_SWEEPS, EVALUATIONS = 1.4e-10, 3e-9, 30
 
 LEAST_INDUCING, MOST_INDUCING = 10, 200
+
+# Without approximation: rows of which an evaluation in closed form takes half a second. A search has so many at least.
+HALF_A_SECOND, LEAST_ITERATIONS = 2000, 15
 DEFAULT = Settings()
 
 
@@ -77,7 +81,7 @@ def plan(
     final = subset(rows, most_kept, rng, labels)
     notes, cuts = [reason] if reason else [], []
     if len(searched) < len(train):
-        time = f", drawn at random, as --time-budget {settings.time_budget:g} allows"
+        time = f", drawn at random, as --time-budget {settings.planned_seconds:g} allows"
         told = f"Hyperparameters were learned from {len(searched):,} of {len(train):,} training rows"
         notes.append(told + (" (--max-rows)." if settings.max_rows else f"{time}."))
     if len(final) < n:
@@ -91,7 +95,7 @@ def plan(
 
 def automatic(n: int, encoder: TableEncoder, settings: Settings) -> tuple[Any, str]:
     """Return the approximation that --model auto means for n rows, and the reason if it is not the estimators' own."""
-    limit, seconds = exact_rows(encoder, settings), settings.time_budget
+    limit, seconds = exact_rows(encoder, settings), settings.planned_seconds
     if n <= limit:
         return "auto", ""
     number = inducing_for(n, seconds, encoder, settings)
@@ -104,7 +108,36 @@ def automatic(n: int, encoder: TableEncoder, settings: Settings) -> tuple[Any, s
 
 def rows_to_search(encoder: TableEncoder, settings: Settings) -> int:
     """Return how many rows a search without approximation can use in the time there is."""
-    return min(rows_for(settings.time_budget / effort(encoder, settings)), exact_rows(encoder, settings))
+    return min(rows_for(settings.planned_seconds / effort(encoder, settings)), exact_rows(encoder, settings))
+
+
+def optimizer(model: Any, n: int, encoder: TableEncoder, settings: Settings) -> LBFGS:
+    """How to search on n rows: for the seconds that were given, else for as many iterations as fit the plan.
+
+    These are counted and not timed, so that a seed gives the same on a busy machine. Only where work cannot be told
+    beforehand, as of estimators of their own and of inducing points of which the number is searched for, the clock ends
+    what takes longer than planned.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Stub
+    >>> numbers, classes = Stub(labels=[]), Stub(labels=["no", "yes"])
+    >>> [optimizer("auto", n, numbers, DEFAULT).max_iter for n in (500, 2500, 5000)]
+    [200, 61, 15]
+    >>> optimizer("auto", 900, classes, DEFAULT).max_iter, optimizer(FITC(200), 100_000, numbers, DEFAULT).max_iter
+    (65, 107)
+    """
+    number = next((k for name in ("n_inducing", "n_rows", "size") if (k := getattr(model, name, None))), None)
+    known = isinstance(model, str) or isinstance(number, int)
+    if settings.time_budget is not None or not known:
+        return LBFGS(max_seconds=settings.planned_seconds)
+    if isinstance(number, int):
+        n_latents, sweeps = latents(encoder, settings)
+        seconds = (BY_SWEEPS if sweeps else CLOSED_FORM) * n * n_latents * number**2
+    else:
+        seconds = 0.5 * effort(encoder, settings) * (n / HALF_A_SECOND) ** 3
+    affordable = int(settings.planned_seconds / seconds)
+    return LBFGS(max_iter=min(max(affordable, LEAST_ITERATIONS), LBFGS().max_iter))
 
 
 def rows_for(seconds: float) -> int:

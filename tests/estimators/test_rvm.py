@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
@@ -12,7 +12,10 @@ from errorband import GPRegressor, RVMClassifier, RVMRegressor
 from errorband.features import KernelColumns
 from errorband.kernels import Kernel, SquaredExponential
 from errorband.likelihoods import Gaussian, Poisson
-from errorband.training.sequential import Columns, SequentialBayes, together
+from errorband.parameters import Parameter
+from errorband.training.columns import Columns
+from errorband.training.sequential import ASKED, WORTH_ASKING, SequentialBayes, settled
+from errorband.training.together import Point, together
 
 X = np.linspace(-10, 10, 100)[:, None]
 TRUTH = np.sinc(X[:, 0] / np.pi)
@@ -100,6 +103,49 @@ def test_at_the_end_no_single_change_helps(seed):
             machine.precision[m] = alpha
             assert dense_evidence(machine, y, noise) <= best + 1e-6
         machine.precision[m] = held
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_an_exchange_adds_what_was_said(seed):
+    machine, y, noise = random_machine(seed)
+    gain, best = machine.exchanges()
+    assume(gain.size > 0 and np.max(gain) > -np.inf)
+    m, k = np.unravel_index(np.argmax(gain), gain.shape)
+    before = dense_evidence(machine, y, noise)
+    machine.precision[machine.active[k]] = np.inf
+    machine.precision[m] = best[m, k]
+    assert_allclose(dense_evidence(machine, y, noise) - before, gain[m, k], rtol=1e-6, atol=1e-9)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**31 - 1))
+def test_slopes_and_curvature_of_the_evidence(seed):
+    rng = np.random.default_rng(seed)
+    basis, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    given = basis.T @ basis, basis.T @ y, y @ y, 20.0
+    theta, step = rng.normal(size=4), 1e-4
+    here = Point.at(theta, *given)
+    for i in range(4):
+        ahead, behind = (Point.at(theta + s * step * np.eye(4)[i], *given) for s in (1, -1))
+        assert_allclose(here.slope[i], (ahead.value - behind.value) / (2 * step), rtol=1e-5, atol=1e-6)
+        assert_allclose(here.curvature[i], (ahead.slope - behind.slope) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+def test_candidates_that_were_not_looked_at_first_are_found():
+    """With more candidates than are looked at together, at the end none of all would bring anything worth asking."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 3 * ASKED)
+    basis = np.exp(-0.5 * (x[:, None] - x) ** 2 / 0.3**2)
+    y = np.sin(4 * x) + np.exp(-50 * (x - 1) ** 2) + 0.1 * rng.normal(size=len(x))
+    columns, alpha, value = settled(Columns(basis, np.full(len(x), 10.0), 10.0 * y), np.full(len(x), np.inf), True)
+    machine = SequentialBayes(columns, alpha)
+    assert_allclose(machine.log_evidence(), value, rtol=1e-8)
+    assert_allclose(1 / columns.weights[0], 0.01, rtol=0.2)
+    outside = ~np.isfinite(alpha)
+    assert np.max(machine.gains()[0][outside]) < 1.5 * WORTH_ASKING
+    few = columns.among(np.arange(0, len(x), ASKED))
+    assert_allclose(few.G, columns.products(np.arange(0, len(x), ASKED))[::ASKED], rtol=1e-10)
 
 
 @settings(max_examples=10, deadline=None)
@@ -250,6 +296,16 @@ def test_files(healing, tmp_path):
     for one, other in zip(model.predict(new, return_std=True), again.predict(new, return_std=True), strict=True):
         assert np.array_equal(one, other)
     assert np.array_equal(model.relevance_vectors_, again.relevance_vectors_)
+
+
+def test_weights_are_repeated_rows():
+    """Noise that is learned, candidates and scaling are those of the rows repeated."""
+    x, y, times = X[::4], Y[::4], np.arange(25) % 3
+    kernel = SquaredExponential(Parameter(1.5, fixed=True), 1.0)
+    one = RVMRegressor(kernel).fit(x, y, sample_weight=times)
+    other = RVMRegressor(kernel).fit(np.repeat(x, times, axis=0), np.repeat(y, times))
+    assert_allclose(one.log_evidence_, other.log_evidence_, rtol=1e-6)
+    assert_allclose(one.predict(X, return_std=True), other.predict(X, return_std=True), atol=1e-4)
 
 
 def test_same_seed_same_result():

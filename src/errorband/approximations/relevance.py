@@ -107,8 +107,9 @@ class RelevanceVectors(LowRankApproximation):
         n = len(X)
         most = max(100, min(self.n_candidates, 4 * MEMORY_BUDGET // (8 * n)))
         rows = np.sort(check_random_state(random_state).permutation(n)[:most])
-        kernel = next(iter(latents)).kernel
-        ready = KernelColumns(np.asarray(X[rows])).initialised(kernel, X)
+        centres = np.asarray(X[rows])
+        _, first = np.unique(centres, axis=0, return_index=True)  # equal rows have one kernel function
+        ready = KernelColumns(centres[np.sort(first)]).initialised(next(iter(latents)).kernel, X)
         features = KernelColumns(ready.centres, np.full(ready.size, DEAD))
         return dataclasses.replace(self, features=None), with_features(latents, [features])
 

@@ -19,18 +19,17 @@ from errorband.posterior.base import prior_mean
 from errorband.precision import in_double_precision
 from errorband.priors import Gamma
 from errorband.rows import padded_size
+from errorband.training.columns import Columns
 from errorband.training.objective import prepared
-from errorband.training.sequential import Columns, SequentialBayes, together
+from errorband.training.sequential import SequentialBayes, settled
 from errorband.training.strategy import Found, Problem, Settings, Strategy
 
-NOISE = ("likelihood", "noise_variance")
+NOISE, PRECISION = ("likelihood", "noise_variance"), ("latents", "0", "features", "precision")
 SETTLED = 1e-3  # nats: a round that brings less is the last
 SCALES = 1.0, 0.5, 0.25, 0.125  # of the starting length-scales that are tried
 TRIAL_ROWS = 400  # rows to try them on
-CHANGES = 20  # of precisions, for each candidate and round, at most
-TOLERANCES = 1e-2, 1e-3, 1e-5  # nats that a change must bring, at first and later
-BETWEEN = 100  # single changes between two searches for all precisions together, later
 LITTLE = 0.1  # share of the variance of the targets that is noise at the start
+NO_PART = 1e-12  # share of the prior variance
 SWEEPS = 500  # of the fixed point, at most
 FROZEN = 1e-3  # change of a log precision below which the fixed point is reached
 
@@ -58,6 +57,8 @@ class Relevance(Strategy):
             model = _with_little_noise(model, data)
         if settings.trainer is not None:
             model = _started(model, problem.rule, data, centres, learns_noise)
+        # Where nothing but noise and precisions is learned the first choice has found both.
+        settled_already = learns_noise and _is_one_choice(model)
         precision, found, value = np.full(len(centres), np.inf), None, -np.inf
         for _ in range(approximation.rounds):
             changed, precision, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
@@ -65,6 +66,9 @@ class Relevance(Strategy):
                 break
             brief = settings.within(deadline - time.perf_counter(), n_restarts=0 if found else settings.n_restarts)
             here = self.inner.run(Problem(model, problem.rule, data), brief)
+            if settled_already:
+                found = here
+                break
             at = here.objective.evaluate(here.theta, here.warm).value
             if found is not None and at <= value + SETTLED:
                 found = here if at > value else found
@@ -85,7 +89,7 @@ class Relevance(Strategy):
 
     def _healed(self, found: Found, approximation: Any, problem: Problem, settings: Settings) -> Found:
         """The model with the bands that were asked for; a whitened prior is another one, and is searched again."""
-        fitted = parameters.replace_values(found.objective.model, _values(found))
+        fitted = _pruned(parameters.replace_values(found.objective.model, _values(found)), problem.data)
         model = dataclasses.replace(fitted, approximation=approximation)
         if approximation.healing != "whitened":
             objective = Problem(model, problem.rule, problem.data).objective()
@@ -105,10 +109,17 @@ class Relevance(Strategy):
 def _noise_is_free(model: Model, data: TrainingData) -> bool:
     """Whether the noise is one number that the evidence alone decides."""
     likelihood: Any = model.likelihood
-    if not likelihood.conjugate or data.weights is not None or data.noise_variance is not None:
+    if not likelihood.conjugate or data.noise_variance is not None:
         return False
     entry = next(e for e in parameters.entries(model) if e.path == NOISE)
     return not entry.fixed and entry.prior is None and entry.constraint == likelihood.constraints["noise_variance"]
+
+
+def _is_one_choice(model: Model) -> bool:
+    """Whether noise and precisions are all there is to learn, and one after the other finds them."""
+    approximation: Any = model.approximation
+    free = {e.path for e in parameters.entries(model) if not e.fixed and np.size(e.value)}
+    return approximation.algorithm == "sequential" and free == {NOISE, PRECISION}
 
 
 def _noise(model: Model) -> float:
@@ -123,7 +134,8 @@ def _with_noise(model: Model, noise: float) -> Model:
 
 def _with_little_noise(model: Model, data: TrainingData) -> Model:
     """The model with a tenth of the variance for noise: then more is tried, and what is noise goes later."""
-    little = LITTLE * float(np.var(data.y))
+    mean = np.average(data.y, weights=data.weights)
+    little = LITTLE * float(np.average((data.y - mean) ** 2, weights=data.weights))
     return _with_noise(model, min(_noise(model), little)) if little > 0 else model
 
 
@@ -148,6 +160,15 @@ def _with_columns(model: Model, centres: np.ndarray, precision: np.ndarray, size
     return model.with_features([KernelColumns(centres[places], parameters.Parameter(held, prior=prior))])
 
 
+def _pruned(model: Model, data: TrainingData) -> Model:
+    """The model without basis functions that the last search has all but switched off."""
+    columns: Any = model.latent.features
+    alpha = np.asarray(parameters.value_of(columns.precision))
+    kernel = parameters.plain(model.latent.kernel)
+    share = np.mean(gram(kernel, np.asarray(data.X), columns.centres) ** 2, axis=0) / alpha
+    return _with_columns(model, columns.centres, np.where(share > NO_PART * np.sum(share), alpha, np.inf))
+
+
 def _spread(model: Model, centres: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Precisions of all candidates: those of the basis functions in the model, infinite for the others."""
     columns: Any = model.latent.features
@@ -170,33 +191,14 @@ def _choose(
     conjugate, gained, again = model.likelihood.conjugate, False, True
     while again:
         model = _with_columns(model, centres, precision)
-        columns = Columns(basis, *_sites(model, rule, data))
+        columns = Columns(basis, *_sites(model, rule, data), data.size)
         before = SequentialBayes(columns, precision).log_evidence()
-        learned, precision, value = _settled(columns, precision, learns_noise and conjugate)
+        learned, precision, value = settled(columns, precision, learns_noise and conjugate)
         better = value > before + SETTLED
         again, gained = better and not conjugate, gained or better
         if learns_noise and conjugate:
-            model = _with_noise(model, _noise(model) * columns.weights[0] / learned.weights[0])
+            model = _with_noise(model, _noise(model) / learned.sites.scale)
     return gained, precision, _with_columns(model, centres, precision)
-
-
-def _settled(
-    columns: Columns, precision: np.ndarray, learns_noise: bool, tolerances: tuple[float, ...] = TOLERANCES
-) -> tuple[Columns, np.ndarray, float]:
-    """Noise, precisions and log evidence where neither a single change nor all precisions together bring more."""
-    value = -np.inf
-    for tolerance in tolerances:
-        while True:
-            machine = SequentialBayes(columns, precision)
-            most = CHANGES * len(precision) if tolerance == tolerances[0] else BETWEEN
-            changes = machine.run(most, tolerance)
-            before, precision, value = value, machine.precision, machine.log_evidence()
-            if changes == 0 or len(machine.active) == 0:
-                break
-            columns, precision, value = together(columns, precision, learns_noise)
-            if value < before + 0.1 * tolerance:
-                break
-    return columns, precision, value
 
 
 def _sites(model: Model, rule: Inference, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
@@ -265,6 +267,6 @@ def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndar
         here = parameters.replace_values(model, values)
         basis = gram(parameters.plain(here.latent.kernel), np.asarray(some.X), few)
         dead = np.full(len(few), np.inf)
-        columns = Columns(basis, *_sites(_with_columns(here, few, dead), rule, some))
-        trials.append((_settled(columns, dead, learns_noise, TOLERANCES[:1])[2], here))
+        columns = Columns(basis, *_sites(_with_columns(here, few, dead), rule, some), some.size)
+        trials.append((settled(columns, dead, learns_noise)[2], here))
     return max(trials, key=lambda trial: trial[0])[1]

@@ -1,52 +1,23 @@
 """Sparse Bayesian learning, one basis function at a time: add, delete or re-estimate, whichever helps most."""
 
-import copy
-
 import numpy as np
-import scipy.optimize
 
 from errorband import linalg
+from errorband.training.columns import Columns, Products
+from errorband.training.together import inverse, together
 
 REFRESH = 100  # rank-one updates between two computations from scratch
-TOGETHER = 40  # steps of a search for all precisions at once
-GONE = 1e8  # times the precision that the data give it: a basis function that takes no part
 ALIGNED = 1e-9  # a basis function that the others make up but for this share cannot be added
-
-
-class Columns:
-    """Basis functions at the data, and Gaussian sites: what log p(y | f) is taken to be, −½ Σ wₙ(fₙ − bₙ/wₙ)².
-
-    Parameters
-    ----------
-    basis : array (N, M)
-        k(xₙ, c_m).
-    weights : array (N,)
-        Site precisions w, not negative; 1/σ² for Gaussian noise.
-    shift : array (N,)
-        b; (y − mean)/σ² for Gaussian noise.
-    """
-
-    def __init__(self, basis: np.ndarray, weights: np.ndarray, shift: np.ndarray):
-        self.basis, self.weights, self.shift = basis, weights, shift
-        self.power = weights @ basis**2  # φᵀWφ of each
-        self.target = shift @ basis
-        self.mean = np.divide(shift, weights, out=np.zeros_like(shift), where=weights > 0)
-        self._known, self._scale = {}, 1.0  # products of columns that were asked for, with the weights of the first
-
-    def products(self, which: np.ndarray) -> np.ndarray:
-        """φᵀWφ of all basis functions with some of them, (M, m)."""
-        for m in which:
-            if m not in self._known:
-                self._known[m] = self.basis.T @ (self.weights / self._scale * self.basis[:, m])
-        columns = [self._scale * self._known[m] for m in which]
-        return np.stack(columns, axis=1) if columns else np.zeros((self.basis.shape[1], 0))
-
-    def scaled(self, by: float) -> "Columns":
-        """The same with all site precisions multiplied by a number: other noise."""
-        other = copy.copy(self)
-        for name in ("weights", "shift", "power", "target", "_scale"):
-            setattr(other, name, by * getattr(self, name))
-        return other
+TOLERANCE = 1e-3  # nats that a change must bring
+FINE = 1e-5  # the same where all candidates can be looked at together
+FIRST = 1.0  # nats that a candidate must bring to be asked for while the noise is held
+WORTH_ASKING = 1e-2  # the same when it is learned
+BETWEEN = 10  # single changes between two searches for all precisions together
+STEPS = 8  # of such a search
+ASKED = 200  # candidates that are looked at together, at first
+MANY = 0.25  # share of these in the model beyond which it pays to look at all
+AT_ONCE = 4000  # candidates, at most
+AGAIN = 100  # and later, with those in the model
 
 
 class SequentialBayes:
@@ -66,12 +37,12 @@ class SequentialBayes:
 
     Parameters
     ----------
-    columns : Columns
+    columns : Columns or Products
     precision : array (M,)
         α to begin with; infinite for basis functions that are not in the model.
     """
 
-    def __init__(self, columns: Columns, precision: np.ndarray):
+    def __init__(self, columns: Columns | Products, precision: np.ndarray):
         self.columns = columns
         self.precision = np.array(precision, float)
         self.active = np.flatnonzero(np.isfinite(self.precision))
@@ -80,15 +51,27 @@ class SequentialBayes:
 
     def _refresh(self) -> None:
         """Everything from the precisions."""
-        m = len(self.active)
-        A = self.cross[self.active] + np.diag(self.precision[self.active])
-        self.Sigma = linalg.full_inverse(linalg.cholesky(0.5 * (A + A.T))) if m else np.zeros((0, 0))
+        self.Sigma = self._inverse()[0]
         self.mu = self.Sigma @ self.columns.target[self.active]
         self.S = self.columns.power - np.sum((self.cross @ self.Sigma) * self.cross, axis=1)
         self.Q = self.columns.target - self.cross @ self.mu
 
+    def _inverse(self) -> tuple[np.ndarray, float]:
+        """Σ, and log |Σ⁻¹|."""
+        if len(self.active) == 0:
+            return np.zeros((0, 0)), 0.0
+        A = self.cross[self.active] + np.diag(self.precision[self.active])
+        A = 0.5 * (A + A.T)
+        found = inverse(A)
+        if found is None:  # basis functions that are alike but for rounding
+            chol = linalg.cholesky(A)
+            found = linalg.full_inverse(chol), chol.log_det
+        return found
+
     def run(self, max_changes: int, tolerance: float = 1e-6) -> int:
         """Change one precision after the other until no change raises the log evidence by more than ``tolerance``.
+
+        Where none does, one basis function may still take the place of another, as its neighbour.
 
         Returns
         -------
@@ -98,9 +81,15 @@ class SequentialBayes:
         for change in range(max_changes):
             gain, best = self.gains()
             m = int(np.argmax(gain))
-            if gain[m] <= tolerance:
-                return change
-            self.set_precision(m, best[m])
+            if gain[m] > tolerance:
+                self.set_precision(m, best[m])
+            else:
+                gain, best = self.exchanges()
+                if np.max(gain, initial=0.0) <= tolerance:
+                    return change
+                m, k = np.unravel_index(np.argmax(gain), gain.shape)
+                self.set_precision(self.active[k], np.inf)
+                self.set_precision(int(m), best[m, k])
             if (change + 1) % REFRESH == 0:
                 self._refresh()
         return max_changes
@@ -108,11 +97,9 @@ class SequentialBayes:
     def log_evidence(self) -> float:
         """Log evidence of the precisions, but for a constant of the sites."""
         alpha = self.precision[self.active]
-        A = self.cross[self.active] + np.diag(alpha)
-        log_det = linalg.cholesky(0.5 * (A + A.T)).log_det if len(alpha) else 0.0
-        fit = self.columns.shift @ self.columns.mean - self.columns.target[self.active] @ self.mu
-        weights = self.columns.weights
-        return -0.5 * float(fit + log_det - np.sum(np.log(alpha)) - np.sum(np.log(weights[weights > 0])))
+        log_det = self._inverse()[1]
+        fit = self.columns.sites.fit - self.columns.target[self.active] @ self.mu
+        return self.columns.sites.constant - 0.5 * float(fit + log_det - np.sum(np.log(alpha)))
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """What the best change of each α alone adds to the log evidence, and that α (infinite: not in the model)."""
@@ -125,7 +112,22 @@ class SequentialBayes:
             gain = _log_share(best, s, q) - _log_share(alpha, s, q)
         # What is made up of those in the model to rounding has no part of its own.
         gain[~inside & (ALIGNED * self.columns.power >= S)] = 0.0
-        return np.nan_to_num(gain, nan=0.0, posinf=0.0, neginf=0.0), best
+        gain[~np.isfinite(gain)] = 0.0
+        return gain, best
+
+    def exchanges(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each basis function adds in the place of each of the model, (M, m), and its α there."""
+        # S and Q of all without one of the model, as in _change.
+        T, kappa = self.cross @ self.Sigma, 1.0 / np.diagonal(self.Sigma)
+        s, q = self.S[:, None] + kappa * T**2, self.Q[:, None] + kappa * self.mu * T
+        each = np.arange(len(self.active))
+        lost = _log_share(self.precision[self.active], s[self.active, each], q[self.active, each])
+        q2 = q * q
+        possible = ~np.isfinite(self.precision)[:, None] & (ALIGNED * self.columns.power[:, None] < s) & (q2 > s)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(possible, q2 / s, 1.0)
+            gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - lost, -np.inf)
+            return gain, s * s / (q2 - s)
 
     def set_precision(self, m: int, alpha: float) -> None:
         """Add, delete or re-estimate basis function m."""
@@ -177,50 +179,63 @@ def _log_share(alpha: np.ndarray, s: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(alpha), share, 0.0)
 
 
-def together(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
-    """The precisions of all basis functions in the model at their best together, and the noise if it is to be learned.
+def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
+    """Noise, precisions and log evidence where neither a single change nor all precisions together bring more.
 
-    With G = Φ_AᵀWΦ_A, t = Φ_Aᵀb and r = α^−½ the whitened weights have the posterior covariance C = (I + rGr)⁻¹ and
-    mean v = Crt, and the evidence has the slopes ½(1 − C_mm − v_m²) in log α_m. Everything is of the size m × m.
-
-    Returns
-    -------
-    columns : Columns
-        With the noise that was found.
-    precision : array (M,)
-        Infinite for basis functions that take no part any more.
-    log_evidence : float
-        As that of :class:`SequentialBayes`.
+    Few of many candidates are worth a look at a time: those in the model and some others have their products computed
+    once, and among them changes cost nothing that grows with the rows. Then all candidates are asked again, and those
+    that would bring most take the place of the others, until none would bring a hundredth of a nat. Where many are
+    needed, the products of all candidates are computed at once.
     """
-    active = np.flatnonzero(np.isfinite(precision))
-    G, t = columns.products(active)[active], columns.target[active]
-    fit = float(columns.shift @ columns.mean)
-    seen = columns.weights > 0
-    constant, n = 0.5 * float(np.sum(np.log(columns.weights[seen]))), int(np.sum(seen))
+    M, held = len(precision), learns_noise  # what is noise is seen best when all else is explained
+    asked = np.unique(np.linspace(0, M - 1, min(M, ASKED)).astype(int))
+    which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
+    few, start = columns.among(which), (columns, precision)
+    while True:
+        tolerance = TOLERANCE if len(which) < M else FINE
+        few, part, value = _settled_among(few, precision[which], learns_noise and not held, tolerance)
+        if len(which) < M <= AT_ONCE and np.mean(np.isfinite(part)) > MANY:
+            (columns, precision), which, held = start, np.arange(M), learns_noise
+            few = columns.among(which)
+            continue
+        columns = columns.scaled(few.sites.scale / columns.sites.scale)
+        precision = np.full(M, np.inf)
+        precision[which] = part
+        gain = _gains_of_others(columns, precision, which)
+        if np.max(gain) > (FIRST if held else WORTH_ASKING):
+            asked = np.argsort(-gain, kind="stable")[:AGAIN]
+            which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
+            few = columns.among(which)
+        elif held:
+            held = False
+        elif np.any(np.isfinite(part)):
+            return together(columns, precision, learns_noise)
+        else:
+            return columns, precision, value
 
-    def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        r, by = np.exp(-0.5 * theta[:-1]), np.exp(theta[-1])  # the noise variance is divided by the second
-        try:
-            chol = linalg.cholesky(np.eye(len(r)) + by * r[:, None] * G * r)
-        except np.linalg.LinAlgError:
-            return np.inf, np.zeros_like(theta)
-        v = linalg.solve_cholesky(chol.factor, by * r * t)
-        log_det = chol.log_det
-        left = np.diagonal(linalg.full_inverse(chol))
-        w = r * v
-        value = constant - 0.5 * (by * (fit - t @ w) + log_det - n * theta[-1])
-        slope = 0.5 * (n - by * (fit - 2 * t @ w + w @ G @ w) - np.sum(1 - left))
-        return -value, -np.append(0.5 * (1 - left - v**2), slope if learns_noise else 0.0)
 
-    most = np.log(GONE * columns.power[active]) + 1.0
-    start = np.append(np.minimum(np.log(precision[active]), most), 0.0)
-    limit = 0.0  # the log of what the noise variance is divided by, at most
-    if learns_noise:
-        limit = max(np.log(1e6 / max(np.var(columns.mean) * columns.weights[0], 1e-300)), 0.0)
-    bounds = [*((None, m) for m in most), (-10.0 if learns_noise else 0.0, limit)]
-    options = {"maxiter": TOGETHER, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-6}
-    found = scipy.optimize.minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    columns = columns.scaled(float(np.exp(found.x[-1])))
-    new, alpha = np.full(len(precision), np.inf), np.exp(found.x[:-1])
-    new[active] = np.where(alpha < GONE * columns.power[active], alpha, np.inf)
-    return columns, new, -float(found.fun)
+def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """What each candidate would add, alone or in the place of another; nothing of those that were looked at."""
+    gain = np.full(len(precision), -np.inf)
+    if len(which) < len(precision):
+        machine = SequentialBayes(columns, precision)
+        gain = np.maximum(machine.gains()[0], np.max(machine.exchanges()[0], axis=1, initial=-np.inf))
+        gain[which] = -np.inf
+    return gain
+
+
+def _settled_among(
+    columns: Products, precision: np.ndarray, learns_noise: bool, tolerance: float
+) -> tuple[Products, np.ndarray, float]:
+    """Single changes and searches for all precisions in turn, until neither brings more."""
+    value, known = -np.inf, not learns_noise
+    while True:
+        machine = SequentialBayes(columns, precision)
+        changes = machine.run(BETWEEN, tolerance)
+        before, precision, value = value, machine.precision, machine.log_evidence()
+        if (changes == 0 and known) or len(machine.active) == 0:
+            return columns, precision, value
+        columns, precision, value = together(columns, precision, learns_noise, 0.1 * tolerance, STEPS)
+        if value < before + 0.1 * tolerance:
+            return columns, precision, value
+        known = True

@@ -114,10 +114,11 @@ class Spec:
                 latent.kernel.check(rows)
         likelihood.check_targets(data.y)
         some = spread_rows(data.X)
-        X, y = data.X[some], data.y[some]
-        seen = _with_spread(data.y) if likelihood.location_scale else data.y
+        targets = _as_weighted(data) if likelihood.location_scale else data.y
+        X, y = data.X[some], targets[some]
+        seen = _with_spread(targets) if likelihood.location_scale else targets
         # The mean of targets that are all the same may be far from the prior's, which is zero.
-        variance = float(np.var(seen) if seen is data.y else np.mean(seen**2)) or 1.0
+        variance = float(np.var(seen) if seen is targets else np.mean(seen**2)) or 1.0
         latents = tuple(
             Latent(
                 latent.kernel.initialised(X, likelihood.latent_variance(l, variance)),
@@ -131,6 +132,16 @@ class Spec:
         model = Model(latents, likelihood.initialised(seen), approximation)
         parameters.check(model)
         return model
+
+
+def _as_weighted(data: TrainingData) -> np.ndarray:
+    """Targets with the mean and the variance that they have with their weights: those of repeated rows."""
+    y, w = data.y, data.weights
+    if w is None or np.ptp(y) == 0:
+        return y
+    mean = np.average(y, axis=0, weights=w)
+    spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=w))
+    return mean + (y - np.mean(y, axis=0)) * (spread / np.std(y, axis=0))
 
 
 def _with_spread(y: np.ndarray) -> np.ndarray:

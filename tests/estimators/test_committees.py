@@ -93,6 +93,11 @@ def labels():
     return np.where(np.sin(2 * X[:, 0]) + 0.3 * RNG.normal(size=60) > 0, 1, 0)
 
 
+def test_for_gaussian_noise_parts_are_quadratics_and_add_up_to_the_exact_model(exact):
+    model = BayesianCommittee(MEMBER, n_members=3, query=X, iterations=1, partition="random", random_state=0).fit(X, Y)
+    assert_allclose(model.predict(NEW, return_std=True), exact.predict(NEW, return_std=True), atol=1e-5)
+
+
 @pytest.mark.slow
 def test_members_that_hear_each_other_are_exact():
     """All rows are query points: what members say after hearing the others is the posterior of all rows."""
@@ -126,10 +131,12 @@ def test_far_away_the_prior_is_back(model, back):
     assert np.mean((model.predict(NEW) - np.sin(2 * NEW[:, 0])) ** 2) < 0.02
 
 
-def test_rows_that_all_see_help(exact):
-    settings = {"n_members": 4, "partition": "clusters", "random_state": 0}
-    alone = BayesianCommittee(MEMBER, weights="none", **settings).fit(X, Y)
-    told = BayesianCommittee(MEMBER, weights="none", communication=20, **settings).fit(X, Y)
+@pytest.mark.parametrize(("committee", "weights"), [(BayesianCommittee, "none"), (ProductOfExperts, "normalised")])
+def test_rows_that_all_see_help(committee, weights, exact):
+    settings = {"n_members": 4, "partition": "clusters", "random_state": 0, "weights": weights}
+    alone = committee(MEMBER, **settings).fit(X, Y)
+    told = committee(MEMBER, communication=20, **settings).fit(X, Y)
+    assert np.all(told.part_sizes_ >= 20)
     error = [np.max(np.abs(m.predict(NEW) - exact.predict(NEW))) for m in (alone, told)]
     assert error[1] < error[0]
 
@@ -163,6 +170,7 @@ def test_files(query, tmp_path):
         (BayesianCommittee(MEMBER, partition="halves", n_members=2), "choose 'clusters' or 'random'"),
         (BayesianCommittee(MEMBER, n_members=0), "give a whole number, one or more"),
         (BayesianCommittee(MEMBER, iterations=2), "needs query points"),
+        (ProductOfExperts(MEMBER, communication=-1), "give a whole number, zero or more"),
         (BayesianCommittee(MEMBER, query=0), "give a whole number, one or more, an array of inputs"),
     ],
 )

@@ -147,21 +147,11 @@ class BayesianCommittee(Committee):
         name = type(self).__name__
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights={self.weights!r}: choose 'entropy' or 'none'.")
-        for count in ("communication", "iterations"):
-            check_whole(name, count, getattr(self, count), least=0)
+        check_whole(name, "iterations", self.iterations, least=0)
         if np.ndim(self.query) == 0 and self.query is not None:
             check_whole(name, "query", self.query, other=", an array of inputs, or None")
         if self.query is None and self.iterations:
             raise ValueError(f"iterations={self.iterations} needs query points: give query=200, say.")
-
-    def _parts(self, first: Any, X: Any, rng: Any) -> list[np.ndarray]:
-        """With the rows that all see, if any are asked for."""
-        parts = super()._parts(first, X, rng)
-        self._seen = np.zeros(0, int)
-        if self.communication == 0 or len(parts) == 1:
-            return parts
-        self._seen = np.sort(rng.permutation(sum(map(len, parts)))[: self.communication])
-        return [np.union1d(self._seen, part) for part in parts]
 
     def _conditioned(self, first: Any, X: Any, y: np.ndarray, parts: list[np.ndarray]) -> list[Any]:
         if len(self._seen):

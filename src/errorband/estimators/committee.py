@@ -37,6 +37,7 @@ class Committee(Savable, BaseEstimator):
 
     estimator: Any
     n_members: int | None
+    communication: int
     partition: str
     n_jobs: int | None
     random_state: Any
@@ -54,11 +55,12 @@ class Committee(Savable, BaseEstimator):
         """
         if self.partition not in PARTITIONS:
             raise ValueError(f"partition={self.partition!r}: choose 'clusters' or 'random'.")
+        check_whole(type(self).__name__, "communication", self.communication, least=0)
         rng = check_random_state(self.random_state)
         X, y = self._checked(X, y)
         first = self._first(X, y, rng)
         self._keep(first)
-        parts = self._parts(first, X, rng)
+        parts = self._with_rows_in_common(self._parts(first, X, rng), rng)
         self._assemble(self._conditioned(first, X, y, parts), parts)
         return self
 
@@ -121,6 +123,14 @@ class Committee(Savable, BaseEstimator):
             if len(part)
             for piece in np.array_split(rng.permutation(part), -(-len(part) // (2 * size)))
         ]
+
+    def _with_rows_in_common(self, parts: list[np.ndarray], rng: Any) -> list[np.ndarray]:
+        """Parts with the rows that all members see, if any are asked for."""
+        self._seen = np.zeros(0, int)
+        if self.communication == 0 or len(parts) == 1:
+            return parts
+        self._seen = np.sort(rng.permutation(sum(map(len, parts)))[: self.communication])
+        return [np.union1d(self._seen, part) for part in parts]
 
     def _conditioned(self, first: Any, X: Any, y: np.ndarray, parts: list[np.ndarray]) -> list[Any]:
         rows = ((rows_of(X, part), y[part]) for part in parts)

@@ -24,12 +24,14 @@ class ProductOfExperts(Committee):
         Number of parts, about; by default as many as make 1000 rows each.
     weights : {"normalised", "entropy", "none"}
         β: what a member learned at the input divided by the sum over members; not divided; or all one.
+    communication : int
+        Rows that every member sees, drawn at random; 0 for none.
     partition : {"clusters", "random"}
         Rows of a member: near each other, or drawn at random.
     n_jobs : int, optional
         Members conditioned at a time, as in joblib.
     random_state : int, RandomState or None
-        Seed of the partition and of the rows that hyperparameters are learned from.
+        Seed of the partition and of all rows that are drawn.
 
     Attributes
     ----------
@@ -66,6 +68,7 @@ class ProductOfExperts(Committee):
         *,
         n_members=None,
         weights="normalised",
+        communication=0,
         partition="clusters",
         n_jobs=None,
         random_state=None,
@@ -73,6 +76,7 @@ class ProductOfExperts(Committee):
         self.estimator = estimator
         self.n_members = n_members
         self.weights = weights
+        self.communication = communication
         self.partition = partition
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -110,35 +110,40 @@ def svgp(rows: Rows) -> dict[str, float]:
     return json.loads(told.strip().splitlines()[-1])
 
 
-MODELS: dict[str, Callable[[Rows], dict[str, float]]] = {
-    f"BayesianCommittee, {MEMBERS} members": committee(BayesianCommittee),
-    f"BayesianCommittee, {MEMBERS} members, 500 rows in common": committee(BayesianCommittee, communication=500),
-    f"ProductOfExperts, {MEMBERS} members": committee(ProductOfExperts),
-    "HistGradientBoosting": boosting,
-    f"GPyTorch SVGP({INDUCING}), {STEPS} steps": svgp,
-    f"FITC({INDUCING})": fitc,
+# How it is asked for: its name on the page, and how it is fitted and scored.
+MODELS: dict[str, tuple[str, Callable[[Rows], dict[str, float]]]] = {
+    "committee": (f"BayesianCommittee, {MEMBERS} members", committee(BayesianCommittee)),
+    "communication": (
+        f"BayesianCommittee, {MEMBERS} members, 500 rows in common",
+        committee(BayesianCommittee, communication=500),
+    ),
+    "product": (f"ProductOfExperts, {MEMBERS} members", committee(ProductOfExperts)),
+    "boosting": ("HistGradientBoosting", boosting),
+    "svgp": (f"GPyTorch SVGP({INDUCING}), {STEPS} steps", svgp),
+    "fitc": (f"FITC({INDUCING})", fitc),
 }
+LABELS = [label for label, _ in MODELS.values()]
 
 
 # -------------------------------------------------------------------------------------------------------------- page
 def main() -> None:
-    options = arguments(__doc__, sets=list(TITLES))
+    options = arguments(__doc__, sets=list(TITLES), models=list(MODELS))
     warnings.simplefilter("ignore")
     results = Results("committees", options.seconds)
     sizes = {}
     for name in options.sets:
         rows = split(name)
         sizes[name] = len(rows[1]), len(rows[3]), rows[0].shape[1]
-        for label, run in MODELS.items():
+        for label, run in (MODELS[key] for key in options.models):
             results.once(f"{name}: {label}", lambda run=run, rows=rows: run(rows))
-    command = f"python benchmarks/reproduce/committees.py --sets {' '.join(options.sets)}"
+    command = f"python benchmarks/reproduce/committees.py --sets {' '.join(options.sets)}"  # in pieces, if need be
     write_page("committees", command, results.began, page(results, sizes))
 
 
 def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
     sections = []
     for name, (n, n_test, D) in sizes.items():
-        found = {label: results.pieces.get(f"{name}: {label}") for label in MODELS}
+        found = {label: results.pieces.get(f"{name}: {label}") for label in LABELS}
         lines = [
             [label, f"{p['rmse']:.4f}", f"{p['nlpd']:.3f}", f"{p['processor']:.0f}", _or_dash(p.get("predicting"))]
             for label, p in found.items()
@@ -150,7 +155,7 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
                 f"## {TITLES[name]}: {n:,} rows, {D} inputs, {n_test:,} to test\n\n{table(head, lines)}\n\n"
                 f"{_verdict({k: v for k, v in found.items() if v is not None})}"
             )
-    missing = [f"{TITLES[s]}: {label}" for s in sizes for label in MODELS if f"{s}: {label}" not in results.pieces]
+    missing = [f"{TITLES[s]}: {label}" for s in sizes for label in LABELS if f"{s}: {label}" not in results.pieces]
     told = f"\nNot run: {'; '.join(missing)}.\n" if missing else ""
     body = "\n\n".join(sections)
     return f"""# Committees of sixteen

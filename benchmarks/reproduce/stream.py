@@ -35,55 +35,59 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def stream(batches: int, path: Path | None = None) -> list[list[object]]:
-    """Take in batches, saving after each if a path is given; go on where a saved model stopped."""
+def stream(batches: int, folder: Path | None = None) -> tuple[GPRegressor, list[list[object]]]:
+    """Take in batches, saving after each if a folder is given; go on from the last model that is there.
+
+    How many batches a model has seen is in the name of its file: what is written in one step cannot disagree.
+    """
     model, first = GPRegressor(approximation=VFE(60), random_state=0), 0
-    if path is not None and path.exists():
-        model = errorband.load(path)
-        first = int(path.with_suffix(".next").read_text())
+    if folder is not None and (first := last_saved(folder)):
+        model = errorband.load(folder / f"{first}.eb")
     new = np.random.default_rng(10**9).uniform(0, 10, (2000, 2))
     lines = []
     for number in range(first, batches):
         model.partial_fit(*rows(number))
-        if path is not None:
-            model.save(path)
-            path.with_suffix(".next").write_text(str(number + 1))
+        if folder is not None:
+            model.save(folder / f"{number + 1}.eb")
+            (folder / f"{number}.eb").unlink(missing_ok=True)
         if number + 1 in (1, 10, 50, 100) or number + 1 == batches:
             error = float(np.sqrt(np.mean((model.predict(new) - truth(new)) ** 2)))
             points = model.latents_["f"].features.size
             lines.append([f"{(number + 1) * BATCH:,}", points, f"{error:.5f}", f"{peak():.0f}"])
             print(*lines[-1], flush=True)
-    return lines
+    return model, lines
+
+
+def last_saved(folder: Path) -> int:
+    """Batches that the newest model in the folder has seen; 0 without one."""
+    return max((int(path.stem) for path in folder.glob("*.eb")), default=0)
 
 
 def killed(batches: int) -> str:
     """Kill a stream that saves after each batch, run it again, and compare with one that was left alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.eb"
-        command = [sys.executable, __file__, "--batches", str(batches), "--path", str(path)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = [sys.executable, __file__, "--batches", str(batches), "--folder", name]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        while not path.with_suffix(".next").exists() or int(path.with_suffix(".next").read_text() or 0) < 3:
+        while last_saved(folder) < 3:
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-        kept = int(path.with_suffix(".next").read_text())
-        stream(batches, path)
-        again = errorband.load(path)
-    alone = GPRegressor(approximation=VFE(60), random_state=0)
-    for number in range(batches):
-        alone.partial_fit(*rows(number))
+        kept = last_saved(folder)
+        again, _ = stream(batches, folder)
+    alone, _ = stream(batches)
     same = np.max(np.abs(again.predict(rows(0)[0][:500]) - alone.predict(rows(0)[0][:500])))
     return f"killed after {kept} of {batches} batches and run again: predictions differ by at most {same:.1e}"
 
 
 def main() -> None:
-    if "--path" in sys.argv:  # the process that is killed
+    if "--folder" in sys.argv:  # the process that is killed
         at = sys.argv.index
-        stream(int(sys.argv[at("--batches") + 1]), Path(sys.argv[at("--path") + 1]))
+        stream(int(sys.argv[at("--batches") + 1]), Path(sys.argv[at("--folder") + 1]))
         return
     options = arguments(__doc__, batches=100)
     began = time.perf_counter()
-    lines = stream(options.batches)
+    _, lines = stream(options.batches)
     told = killed(8)
     print(told)
     text = f"""# A stream of rows

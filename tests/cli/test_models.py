@@ -196,3 +196,28 @@ def test_a_name_of_two_estimators_goes_by_the_task():
     assert [type(model_named(name)).__name__ for name in ("sga", "lsc", "p1nn", "poe")] == [
         *("SparseGreedy", "LeastSquaresGPClassifier", "ProbabilisticNearestNeighbour", "ProductOfExperts")
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("rvm", "visits"),
+        ("rvm", "kind"),
+        ("bcm(n_members=2)", "visits"),
+        ("poe(n_members=2)", "kind"),
+        ("sga(9)", "visits"),
+        ("lsc", "kind"),
+        ("p1nn", "kind"),
+        ("generative-gaussian", "kind"),
+    ],
+)
+def test_estimators_of_other_kinds(run, visits, tmp_path, name, target):
+    """Fitted, reported, shown and asked for predictions by the tool."""
+    fit(run, visits, tmp_path, "--model", name, "--report", tmp_path / "r.html", "--ignore", "sold on", target=target)
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+    assert run("info", tmp_path / "m.eb").exit_code == 0
+    assert run("predict", tmp_path / "m.eb", visits, "-o", tmp_path / "p.csv").exit_code == 0
+    predicted = pd.read_csv(tmp_path / "p.csv")
+    assert len(predicted) == 40
+    assert predicted.notna().all().all()

@@ -1,5 +1,8 @@
 """partial_fit: batches add up to the fit of all rows, points follow the data, memory is constant."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -114,6 +117,38 @@ def test_a_saved_model_goes_on(tmp_path):
     for one in (model, again):
         one.partial_fit(X[PARTS[2]], Y[PARTS[2]])
     assert np.array_equal(model.predict(NEW, return_std=True), again.predict(NEW, return_std=True))
+
+
+CHILD = """
+import sys, pathlib, numpy as np, errorband
+from errorband.approximations import VFE
+folder, rng = pathlib.Path(sys.argv[1]), np.random.default_rng(0)
+X = rng.uniform(0, 6, (400, 1))
+y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
+seen = max((int(p.stem) for p in folder.glob("*.eb")), default=0)
+model = errorband.load(folder / f"{seen}.eb") if seen else errorband.GPRegressor(approximation=VFE(8), optimizer=None)
+for k in range(seen, 20):
+    model.partial_fit(X[20 * k : 20 * k + 20], y[20 * k : 20 * k + 20])
+    model.save(folder / f"{k + 1}.eb")
+    print(k + 1, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_stream_that_is_killed_again_and_again_loses_at_most_a_batch(tmp_path):
+    """What it says at the end is what one that was left alone says."""
+    alone, killed = tmp_path / "alone", tmp_path / "killed"
+    for folder, kills in ((alone, ()), (killed, (2, 7, 13))):
+        folder.mkdir()
+        for last in (*kills, 20):
+            process = subprocess.Popen([sys.executable, "-c", CHILD, str(folder)], stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            seen = next(int(line) for line in process.stdout if int(line) >= last)
+            process.kill() if last < 20 else None
+            process.wait()
+            assert max(int(p.stem) for p in folder.glob("*.eb") if errorband.load(p)) >= seen
+    one, other = (errorband.load(folder / "20.eb").predict(NEW, return_std=True) for folder in (alone, killed))
+    assert np.array_equal(one, other)
 
 
 def test_refusals():

@@ -4,8 +4,9 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
+_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 STEPS = 30  # of Newton's method, at most
 LONGEST = 3.0  # step of a log precision
 FLAT = 1e-9  # slope of the log evidence that counts as none
@@ -63,10 +64,10 @@ def inverse(A: np.ndarray) -> tuple[np.ndarray, float] | None:
 
     LAPACK without the care that :mod:`errorband.linalg` takes, which costs more than the work does at this size.
     """
-    L, failed = lapack.dpotrf(A, lower=1)
+    L, failed = _potrf(A, lower=1)
     if failed:
         return None
-    return lapack.dpotrs(L, np.eye(len(A)), lower=1)[0], 2.0 * float(np.sum(np.log(np.diagonal(L))))
+    return _potrs(L, np.eye(len(A)), lower=1)[0], 2.0 * float(np.sum(np.log(np.diagonal(L))))
 
 
 def together(
@@ -103,10 +104,10 @@ def together(
             break
         own = np.where(held, np.inf, damping * np.abs(np.diagonal(H)))
         H[each, each] += np.minimum(own, HELD)
-        L, failed = lapack.dpotrf(H, lower=1)
+        L, failed = _potrf(H, lower=1)
         new = None
         if not failed:
-            step = np.clip(lapack.dpotrs(L, slope, lower=1)[0], -LONGEST, LONGEST)
+            step = np.clip(_potrs(L, slope, lower=1)[0], -LONGEST, LONGEST)
             moved = np.minimum(np.maximum(theta + step, least), most)
             new = Point.at(moved, *given)
         if new is None or new.value < here.value - ROUNDING * (1 + abs(here.value)):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from errorband import metrics
 from errorband.likelihoods import Gaussian
+from errorband.predictive import StudentPredictive
 from errorband.reporting import assess, report
 from errorband.reporting.parts.comparison import Scores, paired
 from errorband.reporting.parts.coverage import coverage_range, judged
@@ -20,7 +21,7 @@ from errorband.reporting.parts.summary import summary
 from errorband.reporting.regression.baselines import baseline_scores
 from errorband.reporting.regression.build import build_regression
 from errorband.reporting.regression.diagnostics import band_findings
-from errorband.reporting.regression.scores import mean_crps, score
+from errorband.reporting.regression.scores import crps, score
 from errorband.reporting.regression.sections import regression_sections
 from errorband.reporting.regression.verdict import verdict
 
@@ -60,7 +61,10 @@ def test_crps_of_any_distribution_by_quadrature(frame):
             self.quantile = p.quantile
 
     y, p = frame.y_test.to_numpy(), frame.model.predictive(frame.X_test)
-    assert mean_crps(y, NotGaussian(p)) == pytest.approx(mean_crps(y, p), rel=1e-3)  # pyright: ignore
+    np.testing.assert_allclose(crps(y, NotGaussian(p)).mean(), crps(y, p).mean(), rtol=1e-3)  # pyright: ignore
+    others = score("", "", y, StudentPredictive(p.mean, p.std, 5.0), y)
+    assert set(others.errors) == set(others.values) - {"width"}
+    assert all(np.isfinite(e) for e in others.errors.values())  # of every metric, whatever the distribution
 
 
 def test_baselines(content, frame):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, ndtr
@@ -289,6 +291,32 @@ def crps_gaussian(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     y, mean, std = same_shape(y=y, mean=mean, std=std)
     z = (y - mean) / positive("std", std)
     return (y - mean) * erf(z / np.sqrt(2)) + std * (np.sqrt(2) * np.exp(-0.5 * z**2) - 1) / np.sqrt(np.pi)
+
+
+def crps_quantile(y: ArrayLike, quantile: Callable[[float], ArrayLike]) -> Array:
+    r"""Continuous ranked probability score of any predictions, per point, by quadrature over their quantiles.
+
+    .. math:: \int_0^1 2 \max\{\tau (y - q(\tau)), (\tau - 1) (y - q(\tau))\} \, d\tau
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Observed targets.
+    quantile : function
+        Of a probability; returns the n quantiles.
+
+    Examples
+    --------
+    >>> crps_quantile([0.0, 0.5], lambda q: np.full(2, q)).round(3)  # uniform on [0, 1]
+    array([0.333, 0.083])
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    total = 0.0
+    for level, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        targets, there = same_shape(y=y, quantile=quantile(float(level)))
+        error = targets - there
+        total = total + 2 * weight * np.maximum(level * error, (level - 1) * error)
+    return np.asarray(total)
 
 
 def crps_sample(y: ArrayLike, samples: ArrayLike) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from errorband.metrics.checks import PredictiveLike, as_level, floats, same_shape
 from errorband.metrics.classification import expected_calibration_error, information_bits
-from errorband.metrics.regression import coverage, nlpd, rmse
+from errorband.metrics.regression import coverage, crps_quantile, nlpd, rmse
 
 Scorer = Callable[[Any, Any, ArrayLike], float]
 
@@ -84,14 +84,7 @@ def neg_crps_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     >>> round(neg_crps_scorer(Stub(predictive=lambda X: predictive), [[0], [1]], [0.0, 1.0]), 6)
     -0.333333
     """
-    predictive = _predictive(estimator, X)
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    total = 0.0
-    for level, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-        targets, quantile = same_shape(y=y, quantile=predictive.quantile(float(level)))
-        error = targets - quantile
-        total += 2 * weight * np.mean(np.maximum(level * error, (level - 1) * error))
-    return -float(total)
+    return -float(np.mean(crps_quantile(y, _predictive(estimator, X).quantile)))
 
 
 def coverage_scorer(estimator: Any, X: Any, y: ArrayLike, *, level: float = 0.95) -> float:

@@ -1,7 +1,5 @@
 """Held-out metrics of predictive distributions of numbers."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from errorband import metrics
@@ -38,14 +36,14 @@ def score(name: str, note: str, y: np.ndarray, predictive: Predictive, y_train: 
     held = inside(pit_bounds(y, predictive), 0.95)
     trivial = _constant(y_train, len(y))
     gain = np.full(len(y), np.nan) if trivial is None else trivial.log_density(y) - density
-    losses = {"rmse": error**2, "mae": np.abs(error), "nlpd": -density}
+    losses = {"rmse": error**2, "mae": np.abs(error), "nlpd": -density, "crps": crps(y, predictive)}
     varies = float(np.var(y)) if np.ptp(y) > 0 else np.nan
     values = {
         "rmse": metrics.rmse(y, predictive.mean),
         "mae": float(np.mean(losses["mae"])),
         "r2": 1 - float(np.mean(losses["rmse"])) / varies,
         "nlpd": metrics.nlpd(density),
-        "crps": mean_crps(y, predictive),
+        "crps": float(np.mean(losses["crps"])),
         "coverage": float(np.mean(held)),
         "width": metrics.width(lower, upper),
         "msll": float(np.mean(gain)),
@@ -56,12 +54,10 @@ def score(name: str, note: str, y: np.ndarray, predictive: Predictive, y_train: 
         "mae": standard_error(losses["mae"]),
         "r2": of_mse / varies,
         "nlpd": standard_error(density),
-        "crps": np.nan,
+        "crps": standard_error(losses["crps"]),
         "coverage": standard_error(held),
         "msll": standard_error(gain),
     }
-    if isinstance(predictive, GaussianPredictive):
-        errors["crps"] = standard_error(metrics.crps_gaussian(y, predictive.mean, predictive.std))
     return Scores(name, note, values, errors, losses)
 
 
@@ -71,8 +67,8 @@ def _constant(y_train: np.ndarray, n: int) -> GaussianPredictive | None:
     return GaussianPredictive(np.full(n, np.mean(y_train)), np.full(n, spread)) if spread > 0 else None
 
 
-def mean_crps(y: np.ndarray, predictive: Predictive) -> float:
-    """Mean CRPS: in closed form for normal distributions, else by quadrature over the quantiles."""
+def crps(y: np.ndarray, predictive: Predictive) -> np.ndarray:
+    """CRPS of each row: in closed form for normal distributions, else by quadrature over the quantiles."""
     if isinstance(predictive, GaussianPredictive):
-        return float(np.mean(metrics.crps_gaussian(y, predictive.mean, predictive.std)))
-    return -metrics.neg_crps_scorer(SimpleNamespace(predictive=lambda X: predictive), None, y)
+        return metrics.crps_gaussian(y, predictive.mean, predictive.std)
+    return metrics.crps_quantile(y, predictive.quantile)

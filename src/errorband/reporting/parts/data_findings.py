@@ -63,7 +63,7 @@ def straight_findings(effects: Sequence[PartialDependence], idle: Sequence[str] 
         return []
     acts = "acts as a straight line" if len(straight) == 1 else "act as straight lines"
     text = (
-        f"{listing(straight)} {acts}: so one leaves less than {percent(STRAIGHT)} of the average effect unexplained. "
+        f"{listing(straight)} {acts}, which leaves less than {percent(STRAIGHT)} of the average effect unexplained. "
         "Length-scales far beyond the data say that, and not that the input does not matter."
     )
     return [Finding("note", "Straight lines", text, tuple(straight))]

@@ -132,10 +132,10 @@ def error_findings(
     wild = np.flatnonzero((size > WILD) & ~names.among([name for finding in burst for name in finding.about]))
     if len(wild):
         wild = wild[np.argsort(-size[wild], kind="stable")]
-        lie = "lies" if len(wild) == 1 else "lie"
+        lie, them = ("lies", "it") if len(wild) == 1 else ("lie", "them")
         text = (
             f"{count(len(wild), 'training row')} {lie} more than four standard deviations from what the other rows "
-            f"predict: {names.listed(wild)}. Look for errors in them"
+            f"predict: {names.listed(wild)}. Look for errors in {them}"
             f"{', or use a likelihood with heavier tails' if gaussian else ''}."
         )
         found.append(Finding("warning", OUTLIERS, text, tuple(names.names[wild])))

@@ -57,16 +57,17 @@ def measured(table: Path, folder: Path) -> tuple[float, float]:
     return time.perf_counter() - began, used
 
 
-def page(rows: list[str]) -> str:
-    """Return the page."""
+def page(rows: list[str], load: float) -> str:
+    """Return the page; ``load`` is how many processes ran or waited before the first table, on average of a minute."""
     lines = [
         "# `errorband fit --report`",
         "",
         "    python benchmarks/fit_report.py",
         "",
-        "From the command to the prompt, on two idle cores: reading, the choice of kernel and noise, judging,",
-        "baselines, model file and report. *First* is with an empty folder for compiled code, *again* with what the",
-        "first run left there.",
+        "From the command to the prompt: reading, the choice of kernel and noise, judging, baselines, model file and",
+        "report. *First* is with an empty folder for compiled code, *again* with what the first run left there.",
+        f"{os.cpu_count()} cores; other processes that ran or waited before the first table: {load:.1f} on average of",
+        "a minute. Where these are some, wall time is longer than on an idle machine, and processor time too.",
         "",
         "| table | first, wall s | processor s | again, wall s | processor s |",
         "|---|---|---|---|---|",
@@ -80,7 +81,7 @@ if __name__ == "__main__":
     parser.add_argument("--tables", default="", help="only those of which the name has this in it")
     parser.add_argument("--output", type=Path, default=PAGE)
     asked = parser.parse_args()
-    rows = []
+    rows, load = [], os.getloadavg()[0]
     for name, make in TABLES.items():
         if asked.tables in name:
             with tempfile.TemporaryDirectory() as folder:
@@ -88,4 +89,4 @@ if __name__ == "__main__":
                 times = [measured(Path(folder) / "table.csv", Path(folder)) for _ in range(2)]
             rows.append(f"| {name} | {' | '.join(f'{t:.1f}' for pair in times for t in pair)} |")
             print(rows[-1], flush=True)
-    asked.output.write_text(page(rows), encoding="utf-8")
+    asked.output.write_text(page(rows, load), encoding="utf-8")

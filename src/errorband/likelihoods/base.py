@@ -7,7 +7,7 @@ This is sufficient for all inference rules and predictions; other methods may be
 import abc
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -259,8 +259,9 @@ class ClassLikelihood(Likelihood):
 
     def plug_in_probabilities(self, mean: np.ndarray) -> np.ndarray:
         """Class probabilities (n, C) at the latent mean (n, L), ignoring its uncertainty."""
+        chunks = CHUNKS if len(mean) < CHUNKS[1] else CHUNKS[:1]  # rows cost little here, and calls much
         columns = [
-            in_rows(log_prob_of, self, np.full(len(mean), float(value)), np.asarray(mean, float))
+            in_rows(log_prob_of, self, np.full(len(mean), float(value)), np.asarray(mean, float), chunks=chunks)
             for value in self.class_values
         ]
         return _normalised(np.stack(columns, axis=1))
@@ -293,12 +294,12 @@ def floored(mean: Any, cov: Any) -> tuple[np.ndarray, np.ndarray]:
     return mean, cov
 
 
-def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray) -> np.ndarray:
+def in_rows(function: Any, likelihood: Likelihood, *arrays: np.ndarray, chunks: Sequence[int] = CHUNKS) -> np.ndarray:
     """Apply a compiled function to the rows of arrays in chunks of three sizes: at most three shapes are compiled."""
     out, start, n = [], 0, len(arrays[0])
     with double_precision():
         while start < n:
-            size = next((s for s in CHUNKS if s <= n - start), CHUNKS[-1])
+            size = next((s for s in chunks if s <= n - start), chunks[-1])
             chunk = [pad_rows(a[start : start + size], size) for a in arrays]
             out.append(np.asarray(function(likelihood, *chunk))[: n - start])
             start += size

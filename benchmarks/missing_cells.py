@@ -139,6 +139,6 @@ if __name__ == "__main__":
             with asked.raw.open("a") as file:
                 file.write(json.dumps(records[-1]) + "\n")
             print(f"{time.process_time() - start:.1f} s", records[-1], flush=True)
-    text = page(records, asked.tables)
+    text = page([r for r in records if r["seed"] < asked.tables], asked.tables)
     asked.output.write_text(text, encoding="utf-8")
     print(text)

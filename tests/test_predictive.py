@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from errorband import predictive
+from errorband.likelihoods import Beta
 from errorband.likelihoods.numerical import TabulatedPredictive
 from errorband.predictive import (
     CategoricalPredictive,
@@ -231,3 +232,11 @@ def test_many_quantiles_come_in_pieces(monkeypatch):
     whole = mixture().quantile(LEVELS)
     monkeypatch.setattr(predictive, "AT_ONCE", 3)
     assert_allclose(mixture().quantile(LEVELS), whole, rtol=1e-12)
+
+
+def test_quantiles_where_the_centre_is_an_end_of_the_range():
+    """Fractions whose latent mean is so large that they round to one, found by random draws."""
+    mean, cov = np.array([[800.0], [-800.0], [0.0]]), np.full((3, 1, 1), 1e-4)
+    found = Beta(2.0).predictive(mean, cov).quantile([0.1, 0.9])
+    assert_allclose(found[:2], [[1.0, 1.0], [0.0, 0.0]], atol=1e-12)
+    assert_allclose(found[2], stats.beta.ppf([0.1, 0.9], 1.0, 1.0), atol=1e-3)

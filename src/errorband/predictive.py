@@ -200,7 +200,7 @@ class QuantilesFromCdf(Predictive):
         """Points below and above the quantiles, in unbounded coordinates: growing steps from where a normal one is."""
         forward, inverse = self._transform(rows)
         centre, size = self._start(rows)
-        t = inverse(centre)
+        t = np.clip(inverse(centre), -BOUND, BOUND)  # a centre at an end of its range is infinitely far
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             slope = (forward(t + 1e-3) - forward(t - 1e-3)) / 2e-3
             unit = np.nan_to_num(size / slope, nan=1.0, posinf=1.0)
@@ -478,6 +478,7 @@ def _identity(t: Any) -> Any:
 
 
 AT_ONCE = 20_000  # quantiles searched for together: for each a search may hold some kilobytes
+BOUND = 700.0  # of a start in unbounded coordinates: the logarithm of the largest numbers
 FURTHEST = 1e300  # a quantile beyond is given as this
 # For each support: the map from unbounded coordinates to targets, and its inverse.
 TRANSFORMS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {

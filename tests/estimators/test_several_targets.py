@@ -134,3 +134,17 @@ def test_a_later_fit_forgets(table):
     assert not hasattr(model.fit(X, Y), "posterior_")
     assert model.fit(X, Y[:, 0]).predict(X[:2]).shape == (2,)
     assert not hasattr(model, "estimators_")
+
+
+def test_targets_that_say_nothing_have_bands_of_their_size_and_a_warning(table):
+    """As with one target, where all rows are the same or there is one."""
+    X = table[0]
+    kernel = SquaredExponential([1.0, 1.0])
+    for rows, Y, told in ((60, [[1.0, 5.0]], "same in all 60 rows"), (1, [[1.0, 5.0]], "One row says")):
+        with pytest.warns(UserWarning, match=told):
+            both = GPRegressor(kernel).fit(X[:rows], np.tile(Y, (rows, 1)))
+        with pytest.warns(UserWarning, match="nothing of how far"):
+            one = GPRegressor(kernel).fit(X[:rows], np.full(rows, 5.0))
+        mean, std = both.predict(X[:3], return_std=True)
+        np.testing.assert_allclose(mean, np.tile(Y, (3, 1)))
+        np.testing.assert_allclose(std[:, 1], one.predict(X[:3], return_std=True)[1])

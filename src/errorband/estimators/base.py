@@ -54,8 +54,12 @@ def too_little(spec: Spec, data: TrainingData, scaling: Scaling) -> str | None:
         return None
     if np.ptp(y) > 0:
         what = "Two rows say"
+    elif len(y) == 1:
+        what = "One row says"
+    elif y.ndim > 1:
+        what = f"Each target is the same in all {len(y)} rows, which says"
     else:
-        what = f"All {len(y)} targets are {scaling.original(y)[0]:g}, which says" if len(y) > 1 else "One row says"
+        what = f"All {len(y)} targets are {scaling.original(y)[0]:g}, which says"
     return (
         f"{what} nothing of how far other targets may lie from what is predicted. Hyperparameters were not searched "
         "for: bands follow from the size of the targets. Give kernel and noise their values if you know them, with "

@@ -10,11 +10,13 @@ standardised on its own: kernel and noise variances are shared in units of the v
 
 import copy
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 
 from errorband.data import TrainingData
+from errorband.estimators.base import too_little
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.scaling import Scaling
 from errorband.estimators.spec import Spec, as_approximation
@@ -75,8 +77,10 @@ def fit_targets(estimator: Any, X: Any, Y: Any, noise_variance: Any, sample_weig
     data = dataclasses.replace(each[0][1], y=np.stack([d.y for _, d, _ in each], axis=1))
     spec = estimator._spec(estimator.n_features_in_)
     check_shared(estimator, len(each), noise_variance, spec, len(data.y))
-    together = copy.copy(estimator)
-    together._fit(estimator._seen(spec, scaling), data, scaling)
+    together, seen = copy.copy(estimator), estimator._seen(spec, scaling)
+    if estimator.optimizer is not None and (told := too_little(seen, data, scaling)) is not None:
+        warnings.warn(told, UserWarning, stacklevel=3)
+    together._fit(seen, data, scaling)
     shares = _log_evidences(together.log_evidence_, together.posterior_, data)
     found = [_one(together, k, d, s, shares[k]) for k, (_, d, s) in enumerate(each)]
     estimator._forget()

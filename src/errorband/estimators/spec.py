@@ -150,7 +150,7 @@ def _with_spread(y: np.ndarray) -> np.ndarray:
     Nobody knows how far others may lie from them. So their size is the unit, and the more there are the less they
     vary: n of them and a zero have a standard deviation of |y|√n/(n + 1).
     """
-    return y if np.ptp(y) > 0 else np.append(y, 0.0 if y[0] != 0 else 1.0)
+    return y if np.ptp(y) > 0 else np.concatenate([y, np.full_like(y[:1], 0.0 if y.flat[0] != 0 else 1.0)])
 
 
 def _each(what: str, given: Any, likelihood: Likelihood, latents: Sequence[str], convert: Any) -> list[Any]:

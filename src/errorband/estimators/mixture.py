@@ -120,7 +120,7 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
         held, kept = np.sort(order[: int(HELD_OUT * n)]), np.sort(order[int(HELD_OUT * n) :])
         if len(held) < 5:
             raise ValueError(f"Mixture(kind='auto') holds out a fifth of the rows, at least 5 of them; got {n} rows.")
-        part = {name: value if value is None else np.asarray(value)[kept] for name, value in given.items()}
+        part = {name: value if np.ndim(value) == 0 else np.asarray(value)[kept] for name, value in given.items()}
         self.choice_ = {}
         for kind in KINDS:
             model = mixed(self._members(kind, _rows(X, kept), _rows(y, kept), part, rng))
@@ -178,7 +178,7 @@ def mixed(members: list[Any]) -> Any:
     if len(members) == 1:
         return members[0]
     if any(len(m.members_) > 1 for m in members):
-        raise ValueError("Mixture takes models with one posterior: use multi_class='joint'.")
+        raise ValueError("Mixture takes models with one posterior: of one target, or with multi_class='joint'.")
     model = copy.copy(max(members, key=lambda m: m.log_evidence_))
     posteriors, likelihoods = tuple(m.posterior_ for m in members), tuple(m._model.likelihood for m in members)
     weights = np.full(len(members), 1.0 / len(members))

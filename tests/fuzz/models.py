@@ -251,7 +251,8 @@ def compare(model: Any, answer: references.Answer, B: np.ndarray, prior: referen
     means, variances = (np.asarray(part).ravel() for part in model.posterior_.marginals(B))
     largest = np.max(np.diagonal(prior.new))
     size = np.max(np.abs(answer.mean)) + np.sqrt(largest)
-    if not np.allclose(means, answer.mean, rtol=near, atol=near * size):
+    blur = 1e-9 * np.max(np.abs(model._training_data.y))  # of means in which large targets cancel
+    if not np.allclose(means, answer.mean, rtol=near, atol=near * size + blur):
         raise Wrong(f"means are {means}, NumPy says {answer.mean}")
     if not np.allclose(variances, answer.variance, rtol=10 * near, atol=near * largest):
         raise Wrong(f"variances are {variances}, NumPy says {answer.variance}")

@@ -89,4 +89,4 @@ if __name__ == "__main__":
                 times = [measured(Path(folder) / "table.csv", Path(folder)) for _ in range(2)]
             rows.append(f"| {name} | {' | '.join(f'{t:.1f}' for pair in times for t in pair)} |")
             print(rows[-1], flush=True)
-    asked.output.write_text(page(rows, load), encoding="utf-8")
+            asked.output.write_text(page(rows, load), encoding="utf-8")

@@ -1,6 +1,7 @@
 """Whatever is wrong with tables, model files or the call: one sentence, the right exit code, no traceback."""
 
 import gzip
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -215,3 +216,14 @@ def test_every_exit_code_is_told_by_the_help_and_the_page(code):
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     assert f"\n| {code:d} | " in page
     assert f"\n{code:d} " in f"\n{failures.EXIT_CODES}"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_warning_is_a_sentence_without_a_path(capsys, quiet):
+    @failures.guarded
+    def command(quiet):
+        warnings.warn("12 variances came out below zero. Use FITC.", RuntimeWarning, stacklevel=1)
+
+    command(quiet=quiet)
+    told = "" if quiet else "Warning: 12 variances came out below zero; use FITC.\n"
+    assert capsys.readouterr() == ("", told)

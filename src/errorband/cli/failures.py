@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,7 +69,8 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            with plain_warnings(bool(kwargs.get("quiet"))):
+                command(*args, **kwargs)
         except (KeyboardInterrupt, Exception) as error:
             if _belongs_to_typer(error) or isinstance(error, BrokenPipeError):
                 raise
@@ -79,6 +81,19 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(int(code)) from None
 
     return run
+
+
+@contextlib.contextmanager
+def plain_warnings(quiet: bool) -> Iterator[None]:
+    """Within this context a warning that nobody collects is a sentence on standard error: no path, no line of code."""
+
+    def show(message: Warning | str, *where: Any) -> None:
+        if not quiet:
+            typer.echo(f"Warning: {one_sentence(str(message))}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def explain(error: BaseException) -> tuple[str, ExitCode]:

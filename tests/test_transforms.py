@@ -197,7 +197,6 @@ def test_derivatives_in_targets_and_in_the_numbers_of_a_transform(cubes, approxi
     weights = np.linspace(0.5, 2.0, len(y))
     whole = Warped(
         objective=objective,
-        groups=np.arange(len(objective.theta0)),
         theta=objective.theta0,
         transform=scaling.transform,
         scaled=functools.partial(scaling.with_transform, y=y, weights=weights),

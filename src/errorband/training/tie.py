@@ -92,9 +92,22 @@ class Tied:
         ratios = self.objective.theta0 - self.theta0[self.groups]
         return ratios if np.max(np.abs(ratios)) > UNITS else np.zeros(len(ratios))
 
+    @property
+    def data(self) -> Any:
+        """Those of the objective."""
+        return self.objective.data
+
+    def with_targets(self, y: np.ndarray) -> "Tied":
+        """The same of other targets."""
+        return dataclasses.replace(self, objective=self.objective.with_targets(y))
+
     def whole(self, numbers: np.ndarray) -> np.ndarray:
         """The vector of the objective."""
         return numbers[self.groups] + self.offset
+
+    def numbers(self, theta: np.ndarray) -> np.ndarray:
+        """The numbers of which ``theta`` is the whole vector."""
+        return np.bincount(self.groups, theta - self.offset) / np.bincount(self.groups)
 
     def evaluate(self, numbers: np.ndarray, warm: Warm | None = None) -> Point:
         """Value and gradient, as the objective has them."""

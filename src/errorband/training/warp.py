@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from errorband.training.objective import Objective, Point, Warm
+from errorband.training.objective import Point, Warm
 from errorband.training.result import Trainer
 from errorband.training.strategy import Found
+from errorband.training.tie import Tied
 from errorband.transforms import Transform
 
 STEP = 1e-5  # of differences in the numbers of a transform, which are of order one
@@ -27,10 +28,8 @@ class Warped:
 
     Parameters
     ----------
-    objective : Objective
+    objective : Objective or Tied
         At the transform the search starts with.
-    groups : array
-        For each entry of the objective's vector the number of the group it moves with, as in ``Tied``.
     theta : array
         Vector of the objective to start from.
     transform : Transform
@@ -41,8 +40,7 @@ class Warped:
         Targets in the units of the data.
     """
 
-    objective: Objective
-    groups: np.ndarray
+    objective: Any
     theta: np.ndarray
     transform: Transform
     scaled: Callable[[Transform], Any]
@@ -56,18 +54,14 @@ class Warped:
     @property
     def theta0(self) -> np.ndarray:
         """Where the search starts."""
-        return np.concatenate([self._grouped(self.theta), self.transform.vector])
-
-    def _grouped(self, theta: np.ndarray) -> np.ndarray:
-        return np.bincount(self.groups, theta) / np.bincount(self.groups)
+        return np.concatenate([self.theta, self.transform.vector])
 
     def parts(self, numbers: np.ndarray) -> tuple[np.ndarray, Transform]:
         """Vector of the objective, and the transform."""
-        first = self._grouped(self.theta)
-        offset = self.theta - first[self.groups]
-        return numbers[: len(first)][self.groups] + offset, self.transform.at(numbers[len(first) :])
+        n = len(self.theta)
+        return numbers[:n], self.transform.at(numbers[n:])
 
-    def seen(self, transform: Transform) -> Objective:
+    def seen(self, transform: Transform) -> Any:
         """The objective with the targets as this transform makes them."""
         return self.objective.with_targets(self.scaled(transform).targets(self.y))
 
@@ -82,34 +76,33 @@ class Warped:
         theta, transform = self.parts(numbers)
         with np.errstate(all="ignore"):  # what overflows makes a bad point
             point = self.seen(transform).evaluate(theta, warm)
-            psi, t_bar = numbers[len(numbers) - len(self.transform.vector) :], np.asarray(point.targets)
+            psi, t_bar = numbers[len(theta) :], np.asarray(point.targets)
             moved = [transform.at(psi + step) for row in np.eye(len(psi)) for step in (STEP * row, -STEP * row)]
             values = np.array([t_bar @ self.scaled(g).targets(self.y) + self.slopes(g) for g in moved]).reshape(-1, 2)
             value = point.value + self.slopes(transform)
         in_psi = (values[:, 0] - values[:, 1]) / (2 * STEP)
-        return dataclasses.replace(
-            point, value=value, gradient=np.concatenate([np.bincount(self.groups, point.gradient), in_psi])
-        )
+        return dataclasses.replace(point, value=value, gradient=np.concatenate([point.gradient, in_psi]))
 
 
 def learned_transform(
     found: Found, start: Transform, scaled: Callable[[Transform], Any], groups: np.ndarray | None, trainer: Trainer
 ) -> tuple[Found, Transform]:
     """Search on from what was found with ``start``, the transform of the targets moving too."""
-    objective, result = found.objective, found.result
+    result = found.result
     assert result is not None
+    tied = None if groups is None else Tied(found.objective, groups)
     whole = Warped(
-        objective=objective,
-        groups=np.arange(len(found.theta)) if groups is None else groups,
-        theta=found.theta,
+        objective=tied or found.objective,
+        theta=found.theta if tied is None else tied.numbers(found.theta),
         transform=start,
         scaled=scaled,
-        y=scaled(start).original(objective.data.y),
+        y=scaled(start).original(found.objective.data.y),
     )
     searched, warm = trainer.within(trainer.seconds - result.seconds).train(whole, whole.theta0, label="transform")
     theta, transform = whole.parts(searched.theta)
+    theta = theta if tied is None else tied.whole(theta)
     changed: dict[str, Any] = {name: getattr(searched, name) for name in ("stop", "limit", "gradient_norm")}
-    told = dataclasses.replace(
-        result.after(searched), value=searched.value - whole.slopes(transform), theta=theta, **changed
-    )
-    return dataclasses.replace(found, objective=whole.seen(transform), theta=theta, result=told, warm=warm), transform
+    value = searched.value - whole.slopes(transform)
+    told = dataclasses.replace(result.after(searched), value=value, theta=theta, **changed)
+    objective = found.objective.with_targets(scaled(transform).targets(whole.y))
+    return dataclasses.replace(found, objective=objective, theta=theta, result=told, warm=warm), transform

@@ -148,6 +148,18 @@ def test_candidates_that_were_not_looked_at_first_are_found():
     assert_allclose(few.G, columns.products(np.arange(0, len(x), ASKED))[::ASKED], rtol=1e-10)
 
 
+def test_where_many_are_needed_all_candidates_are_looked_at():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, ASKED + 100)
+    basis = np.exp(-0.5 * (x[:, None] - x) ** 2 / 0.004**2)
+    y = np.sin(300 * x) + 0.05 * rng.normal(size=len(x))
+    columns, alpha, value = settled(Columns(basis, np.full(len(x), 10.0), 10.0 * y), np.full(len(x), np.inf), True)
+    assert np.sum(np.isfinite(alpha)) > 0.25 * ASKED
+    machine = SequentialBayes(columns, alpha)
+    assert_allclose(machine.log_evidence(), value, rtol=1e-8)
+    assert np.max(machine.gains()[0]) < 1e-2
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**31 - 1))
 def test_all_precisions_and_the_noise_together(seed):

@@ -185,7 +185,7 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
     Few of many candidates are worth a look at a time: those in the model and some others have their products computed
     once, and among them changes cost nothing that grows with the rows. Then all candidates are asked again, and those
     that would bring most take the place of the others, until none would bring a hundredth of a nat. Where many are
-    needed, the products of all candidates are computed at once.
+    needed, all candidates are looked at together.
     """
     M, held = len(precision), learns_noise  # what is noise is seen best when all else is explained
     asked = np.unique(np.linspace(0, M - 1, min(M, ASKED)).astype(int))
@@ -195,9 +195,7 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
         tolerance = TOLERANCE if len(which) < M else FINE
         few, part, value = _settled_among(few, precision[which], learns_noise and not held, tolerance)
         if len(which) < M <= AT_ONCE and np.mean(np.isfinite(part)) > MANY:
-            (columns, precision), which, held = start, np.arange(M), learns_noise
-            few = columns.among(which)
-            continue
+            return _settled_at_once(*start, learns_noise)
         columns = columns.scaled(few.sites.scale / columns.sites.scale)
         precision = np.full(M, np.inf)
         precision[which] = part
@@ -212,6 +210,16 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
             return together(columns, precision, learns_noise)
         else:
             return columns, precision, value
+
+
+def _settled_at_once(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
+    """Of all candidates, whose products are computed once: from two levels of noise, where nothing is known yet."""
+    whole, found = columns.among(np.arange(len(precision))), []
+    for by in (1.0, 2.0) if learns_noise and not np.any(np.isfinite(precision)) else (1.0,):
+        few, part, value = _settled_among(whole.scaled(by), precision, False, TOLERANCE)
+        found.append(_settled_among(few, part, True, TOLERANCE) if learns_noise else (few, part, value))
+    few, part, _ = max(found, key=lambda end: end[2])
+    return together(columns.scaled(few.sites.scale), part, learns_noise)
 
 
 def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray) -> np.ndarray:

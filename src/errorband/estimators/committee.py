@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from errorband.estimators.base import Savable
@@ -69,6 +70,8 @@ class Committee(Savable, BaseEstimator):
         check_columns_are_numeric(X)
         array, y = validate_data(self, X, y, dtype=READ_AS)
         check_magnitude(np.asarray(array), "X")
+        if is_classifier(self):
+            check_classification_targets(y)
         return X if hasattr(X, "iloc") else array, y
 
     def _first(self, X: Any, y: np.ndarray, rng: Any) -> Any:

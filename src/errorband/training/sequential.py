@@ -10,12 +10,12 @@ REFRESH = 100  # rank-one updates between two computations from scratch
 ALIGNED = 1e-9  # a basis function that the others make up but for this share cannot be added
 TOLERANCE = 1e-3  # nats that a change must bring
 FINE = 1e-5  # the same where all candidates can be looked at together
-FIRST = 1.0  # nats that a candidate must bring to be asked for while the noise is held
-WORTH_ASKING = 1e-2  # the same when it is learned
+WORTH_ASKING = 1e-2  # the same of a candidate that has to be asked for
 BETWEEN = 10  # single changes between two searches for all precisions together
 STEPS = 8  # of such a search
 ASKED = 200  # candidates that are looked at together, at first
 MANY = 0.25  # share of these in the model beyond which it pays to look at all
+LESS = 1.0, 4.0  # by what the noise that they found is divided then, to begin with
 AT_ONCE = 4000  # candidates, at most
 AGAIN = 100  # and later, with those in the model
 
@@ -121,12 +121,12 @@ class SequentialBayes:
         T, kappa = self.cross @ self.Sigma, 1.0 / np.diagonal(self.Sigma)
         s, q = self.S[:, None] + kappa * T**2, self.Q[:, None] + kappa * self.mu * T
         each = np.arange(len(self.active))
-        lost = _log_share(self.precision[self.active], s[self.active, each], q[self.active, each])
         q2 = q * q
         possible = ~np.isfinite(self.precision)[:, None] & (ALIGNED * self.columns.power[:, None] < s) & (q2 > s)
         with np.errstate(divide="ignore", invalid="ignore"):
+            lost = _log_share(self.precision[self.active], s[self.active, each], q[self.active, each])
             ratio = np.where(possible, q2 / s, 1.0)
-            gain = np.where(possible, 0.5 * (ratio - 1.0 - np.log(ratio)) - lost, -np.inf)
+            gain = np.where(possible & np.isfinite(lost), 0.5 * (ratio - 1.0 - np.log(ratio)) - lost, -np.inf)
             return gain, s * s / (q2 - s)
 
     def set_precision(self, m: int, alpha: float) -> None:
@@ -187,39 +187,39 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
     that would bring most take the place of the others, until none would bring a hundredth of a nat. Where many are
     needed, all candidates are looked at together.
     """
-    M, held = len(precision), learns_noise  # what is noise is seen best when all else is explained
+    M, start = len(precision), (columns, precision)
     asked = np.unique(np.linspace(0, M - 1, min(M, ASKED)).astype(int))
-    which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
-    few, start = columns.among(which), (columns, precision)
     while True:
+        which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
         tolerance = TOLERANCE if len(which) < M else FINE
-        few, part, value = _settled_among(few, precision[which], learns_noise and not held, tolerance)
+        few, part, value = _settled_among(columns.among(which), precision[which], learns_noise, tolerance)
         if len(which) < M <= AT_ONCE and np.mean(np.isfinite(part)) > MANY:
-            return _settled_at_once(*start, learns_noise)
+            return _settled_at_once(*start, few.sites.scale if learns_noise else None)
         columns = columns.scaled(few.sites.scale / columns.sites.scale)
         precision = np.full(M, np.inf)
         precision[which] = part
         gain = _gains_of_others(columns, precision, which)
-        if np.max(gain) > (FIRST if held else WORTH_ASKING):
+        if np.max(gain) > WORTH_ASKING:
             asked = np.argsort(-gain, kind="stable")[:AGAIN]
-            which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
-            few = columns.among(which)
-        elif held:
-            held = False
         elif np.any(np.isfinite(part)):
             return together(columns, precision, learns_noise)
         else:
             return columns, precision, value
 
 
-def _settled_at_once(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
-    """Of all candidates, whose products are computed once: from two levels of noise, where nothing is known yet."""
+def _settled_at_once(columns: Columns, precision: np.ndarray, scale: float | None) -> tuple[Columns, np.ndarray, float]:
+    """Of all candidates, whose products are computed once.
+
+    What some of them left is noise and what the others will explain, so with less of it than these found, 1/``scale``,
+    more is tried, and what is noise goes later. None if the noise is given.
+    """
     whole, found = columns.among(np.arange(len(precision))), []
-    for by in (1.0, 2.0) if learns_noise and not np.any(np.isfinite(precision)) else (1.0,):
+    known = scale is None or bool(np.any(np.isfinite(precision)))
+    for by in (1.0,) if known else [scale * less for less in LESS]:
         few, part, value = _settled_among(whole.scaled(by), precision, False, TOLERANCE)
-        found.append(_settled_among(few, part, True, TOLERANCE) if learns_noise else (few, part, value))
+        found.append((few, part, value) if scale is None else _settled_among(few, part, True, TOLERANCE))
     few, part, _ = max(found, key=lambda end: end[2])
-    return together(columns.scaled(few.sites.scale), part, learns_noise)
+    return together(columns.scaled(few.sites.scale), part, scale is not None)
 
 
 def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -61,7 +61,6 @@ TABLES: dict[str, tuple[str, Callable[[int], Rows], int | None, Callable[[int], 
     "puma8nh": ("puma8nh, 2000 rows", first_rows("puma8nh"), 1, lambda D: 3.0),
     "bank8fm": ("bank8fm, 2000 rows", first_rows("bank8fm"), 1, lambda D: 3.0),
     "abalone": ("Abalone, 2000 rows", first_rows("abalone"), 1, lambda D: 3.0),
-    "elevators": ("Elevators, 2000 rows", first_rows("elevators"), 1, lambda D: 3.0),
 }
 
 
@@ -219,8 +218,8 @@ matrix of all rows in each of its steps, and so does scikit-learn.
 
 The noise that RVMRegressor begins with was once chosen, of three values, with evidence and test scores of sinc and
 kin8nm in view; how many candidates it looks at together, how often it moves all precisions, and from what noise it
-begins again where many are needed, by the evidence of sinc (other draws), kin8nm, puma8nh and bank8fm. Boston, Abalone
-and Elevators had no part in any of this.
+begins again where many are needed, by the evidence of sinc (other draws), kin8nm, puma8nh and bank8fm. Boston and
+Abalone had no part in any of this.
 
 {body}
 """

@@ -214,8 +214,8 @@ def _settled_at_once(columns: Columns, precision: np.ndarray, scale: float | Non
     more is tried, and what is noise goes later. None if the noise is given.
     """
     whole, found = columns.among(np.arange(len(precision))), []
-    known = scale is None or bool(np.any(np.isfinite(precision)))
-    for by in (1.0,) if known else [scale * less for less in LESS]:
+    starts = [1.0] if scale is None or np.any(np.isfinite(precision)) else [scale * less for less in LESS]
+    for by in starts:
         few, part, value = _settled_among(whole.scaled(by), precision, False, TOLERANCE)
         found.append((few, part, value) if scale is None else _settled_among(few, part, True, TOLERANCE))
     few, part, _ = max(found, key=lambda end: end[2])

@@ -9,8 +9,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import errorband
-from errorband import GPClassifier, GPRegressor, report
+from errorband import GPClassifier, GPRegressor
 from errorband.estimators import ESTIMATORS
+from errorband.reporting import assess, report
 
 # An example of each, without a search. A new estimator gets a line here.
 EXAMPLES = {
@@ -116,7 +117,13 @@ def test_bad_targets(fitted):
 
 @pytest.mark.slow
 def test_reports(fitted, tmp_path):
+    """Of Gaussian processes; others are judged by :func:`errorband.assess`, and refused in a sentence."""
     y = CLASSES if is_classifier(fitted) else NUMBERS
+    if not hasattr(type(fitted), "latents_"):
+        with pytest.raises(TypeError, match="looks inside a Gaussian process"):
+            report(fitted, NEW, y[::3], baselines=False)
+        assert assess(fitted, NEW, y[::3], X_train=FRAME, y_train=y, baselines=False).verdict
+        return
     report(fitted, NEW, y[::3], title="Forty-eight rows", baselines=False).save(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Forty-eight rows" in text

@@ -126,7 +126,8 @@ folder, rng = pathlib.Path(sys.argv[1]), np.random.default_rng(0)
 X = rng.uniform(0, 6, (400, 1))
 y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=400)
 seen = max((int(p.stem) for p in folder.glob("*.eb")), default=0)
-model = errorband.load(folder / f"{seen}.eb") if seen else errorband.GPRegressor(approximation=VFE(8), optimizer=None)
+model = errorband.GPRegressor(approximation=VFE(8), optimizer=None, random_state=0)
+model = errorband.load(folder / f"{seen}.eb") if seen else model
 for k in range(seen, 20):
     model.partial_fit(X[20 * k : 20 * k + 20], y[20 * k : 20 * k + 20])
     model.save(folder / f"{k + 1}.eb")

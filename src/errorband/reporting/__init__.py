@@ -139,6 +139,11 @@ def report(
     """
     model, X_test, X_train = inside(model, X_test, X_train)
     _check_model(model)
+    if not hasattr(type(model), "latents_"):
+        raise TypeError(
+            f"A report looks inside a Gaussian process, and {type(model).__name__} is none; "
+            "errorband.reporting.assess(model, X, y) judges its predictions."
+        )
     target = target or str(getattr(y_test, "name", None) or "target")
     options: dict[str, Any] = {
         "X_train": X_train,

@@ -192,6 +192,7 @@ def page(results: Results, tables: list[str]) -> str:
                 lines.append(
                     [
                         label,
+                        len(found),
                         f"{mean['vectors']:.1f}",
                         f"{mean['rmse']:.4f}",
                         f"{mean['nlpd']:.3f}",
@@ -201,10 +202,8 @@ def page(results: Results, tables: list[str]) -> str:
                     ]
                 )
         if lines:
-            head = ["model", "vectors or rows", "RMSE", "NLPD", "log evidence", "processor seconds", ""]
-            runs = len(results.under(f"{name}: RVMRegressor, this kernel"))
-            told = f"Runs: {runs}. {_verdict(results, name)}"
-            sections.append(f"## {title}\n\n{table(head, lines)}\n\n{told}")
+            head = ["model", "runs", "vectors or rows", "RMSE", "NLPD", "log evidence", "processor seconds", ""]
+            sections.append(f"## {title}\n\n{table(head, lines)}\n\n{_verdict(results, name)}")
     body = "\n\n".join(sections)
     return f"""# Relevance vector machines
 
@@ -214,7 +213,9 @@ Boston, 3 for the other tables), without a bias, and all rows are candidates; no
 evidence is log N(y; 0, σ²I + K S Kᵀ), of fastrvm the value it reports; those of other models stand in brackets. Seconds
 are of one processor for a fit when everything is compiled, the best of two. Packages that pip finds and that are
 relevance vector machines: `fastrvm` (C++) and `sklearn-rvm`; at 2000 rows only the first, as the second factorises a
-matrix of all rows in each of its steps, and so does scikit-learn.
+matrix of all rows in each of its steps, and so does scikit-learn. The machine had other work.
+
+{_verdict_at_2000(results, tables)}
 
 The noise that RVMRegressor begins with was once chosen, of three values, with evidence and test scores of sinc and
 kin8nm in view; how many candidates it looks at together, how often it moves all precisions, and from what noise it
@@ -223,6 +224,21 @@ Abalone had no part in any of this.
 
 {body}
 """
+
+
+def _verdict_at_2000(results: Results, tables: list[str]) -> str:
+    """On how many of the large tables ours has more evidence, and how many it fits in half of the time."""
+    more = faster = large = 0
+    for name in tables:
+        mine, other = (results.under(f"{name}: {label}, this kernel: ") for label in ("RVMRegressor", "fastrvm"))
+        if "2000" in TABLES[name][0] and mine and other:
+            large += 1
+            more += np.mean([p["evidence"] for p in mine]) >= np.mean([p["evidence"] for p in other])
+            faster += 2 * np.mean([p["processor"] for p in mine]) <= np.mean([p["processor"] for p in other])
+    return (
+        f"**Verdict.** Of {large} tables of 2000 rows RVMRegressor has at least the evidence of fastrvm on {more}, and "
+        f"twice its\nspeed on {faster}."
+    )
 
 
 def _verdict(results: Results, name: str) -> str:

@@ -5,6 +5,7 @@ What they say is compared with NumPy in ``tests/approximations/test_contract.py`
 
 import functools
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,6 +117,19 @@ def test_means_alone(case):
     mean, nothing = posterior.marginals(X_NEW, variance=False)
     assert nothing is None
     assert_allclose(mean, posterior.marginals(X_NEW)[0], rtol=1e-10, atol=1e-12)
+
+
+@every_case
+def test_targets_with_known_noise_and_a_known_part_of_the_function(case):
+    """As `predict` asks for them; a known part of nothing changes nothing."""
+    model = fitted(case)
+    likelihood, posterior, zero = model.likelihood_, model.posterior_, np.zeros(len(X_NEW))
+    plain: Any = posterior.predictive(likelihood, X_NEW)
+    same: Any = posterior.predictive(likelihood, X_NEW, noise_variance=zero, offset=zero)
+    moved: Any = posterior.predictive(likelihood, X_NEW, offset=zero + 0.5)
+    what = "mean" if hasattr(plain, "mean") else "probabilities"
+    assert_allclose(getattr(same, what), getattr(plain, what), rtol=1e-12)
+    assert np.all(np.abs(getattr(moved, what) - getattr(plain, what)) > 1e-6)
 
 
 @every_case

@@ -76,9 +76,11 @@ class DrawsPosterior(Posterior):
         off = means - means.mean(axis=0)
         return means.mean(axis=0), gram(prior.kernel, X, X) - v.T @ v + off.T @ off / len(off)
 
-    def predictive(self, likelihood: Any, X, noise_variance=None):
+    def predictive(self, likelihood: Any, X, noise_variance=None, offset=None):
         means, variances = self._given_draws(X)
         assert variances is not None  # asked for by default
+        if offset is not None:
+            means[:, :, 0] += offset
         extra = 0.0 if noise_variance is None else noise_variance[:, None]
         cov = (variances + extra)[:, :, None] * np.eye(variances.shape[1])
         return MixturePredictive(np.ones(len(means)), [likelihood.predictive(mean, cov) for mean in means])

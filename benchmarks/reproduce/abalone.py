@@ -179,7 +179,8 @@ The slides do not say which error they have: the squared, root mean squared or a
 
 4000 rows. Error bars at {POINTS} of the other rows, mean and standard deviation, at most {MOST_BARS} kernels: the last
 term of 1 − kᵀ(K + σ²I)⁻¹k lies between bounds that Q and Q* with k for the targets give, and kernels are counted until
-these are 2.5 % of it apart. The slides do not say what is relative to what.
+these are 2.5 % of it apart. The slides do not say what is relative to what: a gap
+relative to 1, tried first, asks for 1 to 4 kernels only.
 
 {second}
 

@@ -219,8 +219,8 @@ matrix of all rows in each of its steps, and so does scikit-learn. The machine h
 
 The noise that RVMRegressor begins with was once chosen, of three values, with evidence and test scores of sinc and
 kin8nm in view; how many candidates it looks at together, how often it moves all precisions, and from what noise it
-begins again where many are needed, by the evidence of sinc (other draws), kin8nm, puma8nh and bank8fm. Boston and
-Abalone had no part in any of this.
+begins again where many are needed, by the evidence of sinc (these draws and others), kin8nm, puma8nh and bank8fm.
+Boston and Abalone had no part in any of this.
 
 {body}
 """

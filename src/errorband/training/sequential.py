@@ -8,6 +8,7 @@ from errorband.training.together import inverse, together
 
 REFRESH = 100  # rank-one updates between two computations from scratch
 ALIGNED = 1e-9  # a basis function that the others make up but for this share cannot be added
+LEAST = np.finfo(float).tiny  # precision of a weight: the best one may underflow to zero, which has no logarithm
 TOLERANCE = 1e-3  # nats that a change must bring
 FINE = 1e-5  # the same where all candidates can be looked at together
 WORTH_ASKING = 1e-2  # the same of a candidate that has to be asked for
@@ -123,14 +124,15 @@ class SequentialBayes:
         each = np.arange(len(self.active))
         q2 = q * q
         possible = ~np.isfinite(self.precision)[:, None] & (ALIGNED * self.columns.power[:, None] < s) & (q2 > s)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             lost = _log_share(self.precision[self.active], s[self.active, each], q[self.active, each])
-            ratio = np.where(possible, q2 / s, 1.0)
-            gain = np.where(possible & np.isfinite(lost), 0.5 * (ratio - 1.0 - np.log(ratio)) - lost, -np.inf)
-            return gain, s * s / (q2 - s)
+            ratio = q2 / s
+            gain = 0.5 * (ratio - 1.0 - np.log(ratio)) - lost
+            return np.where(possible & np.isfinite(gain), gain, -np.inf), s * s / (q2 - s)
 
     def set_precision(self, m: int, alpha: float) -> None:
         """Add, delete or re-estimate basis function m."""
+        alpha = max(alpha, LEAST)
         place = np.flatnonzero(self.active == m)
         if len(place) == 0:
             self._add(m, alpha)

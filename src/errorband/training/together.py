@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from errorband.linalg import NotPositiveDefinite
+
 _potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 STEPS = 30  # of Newton's method, at most
 LONGEST = 3.0  # step of a log precision
@@ -96,7 +98,11 @@ def together(
     least = np.append(np.full(len(active), -np.inf), -QUIETER if learns_noise else 0.0)
     theta = np.append(np.minimum(np.log(precision[active]), most[:-1]), 0.0)
     here, damping, each = Point.at(theta, *given), 0.0, np.arange(len(theta))
-    assert here is not None  # the model has these precisions
+    if here is None:
+        raise NotPositiveDefinite(
+            "Basis functions in the model repeat one another to rounding, so that their weights have no precision of "
+            "their own. Check the scale of the data and of the kernel's values, or use a shorter length-scale."
+        )
     for _ in range(steps):
         held = ((theta >= most) & (here.slope > 0)) | ((theta <= least) & (here.slope < 0))
         slope, H = np.where(held, 0.0, here.slope), -here.curvature

@@ -16,7 +16,7 @@ demo: $(STAMP)  ## fit the demonstration data, print held-out figures, write a p
 
 test: $(STAMP)  ## the test suite without what is marked slow; machine code is not optimised, most of the time is compilation
 	XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -n 2 --dist worksteal
+	  $(BIN)/python -m pytest -n 3 --dist worksteal
 
 fuzz: $(STAMP)  ## random draws of models, data and arguments, added to those of earlier runs: docs/fuzz.md
 	$(BIN)/python tests/fuzz/run.py --draws 100000

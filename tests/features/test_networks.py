@@ -118,7 +118,7 @@ def test_what_has_no_network_is_refused():
         export(GPRegressor(approximation=Network(5), mean="constant", optimizer=None).fit(X, Y))
     with pytest.raises(ValueError, match="SparseSpectrum"):
         fourier_transform(GPRegressor(approximation=Network(5), optimizer=None).fit(X, Y))
-    with pytest.raises(ValueError, match=r"inputs of shape \(n, 1\); got \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"inputs of shape \(n, 2\); got \(2, 3\)"):
         export(GPRegressor(approximation=Network(9), random_state=0, optimizer=None).fit(X, Y)).predict(
             np.zeros((2, 3))
         )

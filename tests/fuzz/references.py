@@ -131,6 +131,8 @@ def _laplace(S: np.ndarray, m: np.ndarray, r: np.ndarray, log_p: Any, shift: np.
     step = STEP * np.sqrt(np.diagonal(A)) + 1e-8 * np.abs(m + h)
     below, at, above = log_p(m + h + step * np.array([[-1.0], [0.0], [1.0]]))
     gradient, W = (above - below) / (2 * step), (2 * at - above - below) / step**2
+    if np.any(8 * np.finfo(float).eps * np.abs(at) / step**2 * np.diagonal(S) > ALIKE):  # rounding of differences
+        return None
     sign, log_det = np.linalg.slogdet(np.eye(len(m)) + W[:, None] * S)
     value = np.sum(at) - 0.5 * h @ (shift - precision * h) - 0.5 * log_det
     return (value, W * h + gradient, W) if sign > 0 else None

@@ -389,20 +389,25 @@ def _feature_covariance(latent: Latent) -> Any:
     return None if K_uu is None else linalg.regularised(K_uu)
 
 
-@program
+def _work(latent: Latent, X: Any, *bars: Any) -> int:
+    """Numbers that a program makes on the way: K_fu and its derivative. Searches call such programs a hundred times."""
+    return 2 * len(X) * latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
+
+
+@program(numbers=_work)
 def _covariances(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
     """K_fu, prior variances and mean."""
     features: Any = latent.features
     return features.K_fu(latent.kernel, X), features.k_ff(latent.kernel, X), latent.mean.evaluate(X)
 
 
-@program
+@program(numbers=_work)
 def _pull_covariances(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
     """Derivatives in the latent prior, from those in K_fu, the prior variances and the mean."""
     return _pull(latent, X, K_bar, k_bar, mean_bar)
 
 
-@program
+@program(numbers=_work)
 def _pull_product(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> tuple[Any, Latent]:
     """The same where K̄_fu = EY + gβᵀ, g being also the derivative in the mean; and the sum of each row of K_fu ∘ Y.
 

@@ -63,6 +63,11 @@ class Transform(Module):
         return False
 
     @property
+    def needs_evidence(self) -> bool:
+        """Whether the targets alone say nothing of what is to be learned."""
+        return False
+
+    @property
     def vector(self) -> np.ndarray:
         """What can be learned of it, as numbers without bounds."""
         return np.zeros(0)
@@ -329,6 +334,10 @@ class Warp(Transform):
     @property
     def left_open(self):
         return self.steps is None
+
+    @property
+    def needs_evidence(self):
+        return self.left_open
 
     @property
     def vector(self):

@@ -364,6 +364,13 @@ class GPRegressor(RegressorMixin, PredictsTargets):
                     f"target_transform={self.target_transform!r}: {type(spec.likelihood).__name__} is for targets as "
                     "they are; use a likelihood of additive noise, such as Gaussian(), or no transform."
                 )
+            closed = spec.likelihood.conjugate and not spec.latents[0].mean.marginalize
+            if transform.needs_evidence and not (closed and self.normalize and self.optimizer is not None):
+                raise ValueError(
+                    f"target_transform={self.target_transform!r} is learned by a search with Gaussian noise, "
+                    "normalize=True and a mean that is not integrated out; use these, give its values, or choose "
+                    "'box-cox' or 'yeo-johnson'."
+                )
             transform.check(y)
             transform = transform.fitted(y)
             z = transform.forward(y)

@@ -26,6 +26,7 @@ from errorband.training.strategy import Found, Problem, Settings, Strategy
 
 NOISE, PRECISION = ("likelihood", "noise_variance"), ("latents", "0", "features", "precision")
 SETTLED = 1e-3  # nats: a round that brings less is the last
+CHOICES = 30  # of precisions, each at the sites of the last, at most: sites that move may make a choice look better for ever
 SCALES = 1.0, 0.5, 0.25, 0.125  # of the starting length-scales that are tried
 TRIAL_ROWS = 400  # rows to try them on
 LITTLE = 0.1  # share of the variance of the targets that is noise at the start
@@ -188,16 +189,18 @@ def _choose(
         gained = not np.array_equal(np.isfinite(new), np.isfinite(precision))
         return gained, new, _with_columns(model, centres, new)
     basis = gram(parameters.plain(model.latent.kernel), np.asarray(data.X), centres)
-    conjugate, gained, again = model.likelihood.conjugate, False, True
-    while again:
+    conjugate, gained = model.likelihood.conjugate, False
+    for _ in range(1 if conjugate else CHOICES):  # sites and precisions in turn
         model = _with_columns(model, centres, precision)
         columns = Columns(basis, *_sites(model, rule, data), data.size)
         before = SequentialBayes(columns, precision).log_evidence()
         learned, precision, value = settled(columns, precision, learns_noise and conjugate)
         better = value > before + SETTLED
-        again, gained = better and not conjugate, gained or better
+        gained = gained or better
         if learns_noise and conjugate:
             model = _with_noise(model, _noise(model) / learned.sites.scale)
+        if not better:
+            break
     return gained, precision, _with_columns(model, centres, precision)
 
 

@@ -187,8 +187,9 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
     Few of many candidates are worth a look at a time: those in the model and some others have their products computed
     once, and among them changes cost nothing that grows with the rows. Then all candidates are asked again, and those
     that would bring most take the place of the others, until none would bring a hundredth of a nat. Where many are
-    needed, all candidates are looked at together.
+    needed, all candidates are looked at together. A candidate that vanishes at every row with a site takes no part.
     """
+    precision = np.where(columns.power > 0, precision, np.inf)
     M, start = len(precision), (columns, precision)
     asked = np.unique(np.linspace(0, M - 1, min(M, ASKED)).astype(int))
     while True:

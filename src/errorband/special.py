@@ -35,10 +35,12 @@ def _erfcx_series() -> np.ndarray:
 def _erfcx(x: Any) -> Any:
     """exp(x²) erfc(x) for x ≥ 0, to a few units in the last place."""
     t = (x - 3.75) / (x + 3.75)
-    b1 = b2 = jnp.zeros_like(t)
-    series = _erfcx_series()
-    for c in series[:0:-1]:  # Clenshaw's recurrence
-        b1, b2 = 2 * t * b1 - b2 + c, b1
+    series = jnp.asarray(_erfcx_series(), t.dtype)
+
+    def clenshaw(k: Any, b: tuple[Any, Any]) -> tuple[Any, Any]:
+        return 2 * t * b[0] - b[1] + series[len(series) - 1 - k], b[0]
+
+    b1, b2 = jax.lax.fori_loop(0, len(series) - 1, clenshaw, (jnp.zeros_like(t), jnp.zeros_like(t)))
     return (t * b1 - b2 + series[0]) / (1 + 2 * x)
 
 
@@ -47,23 +49,29 @@ def _negative(x: Any) -> Any:
     return jnp.where(x < 0, x, 0.0)
 
 
+@jax.jit
+def _relative(x: Any) -> tuple[Any, Any]:
+    """ℓ and r. Compiled on its own, so that programs that need it in many places trace it once."""
+    low, high = _negative(x), x - _negative(x)
+    left, right = _erfcx(-low * ROOT_HALF), 0.5 * jax.lax.erfc(high * ROOT_HALF)
+    size = jnp.maximum(-x, _TAIL)
+    u = 1 / size**2
+    far = (1 - u * (2 - u * (10 - 74 * u))) / size
+    near = jnp.where(x < -_TAIL, far, ROOT_2_OVER_PI / left + low)
+    hazard = jnp.where(x < 0, near, jnp.exp(-0.5 * (high**2 + LOG_2PI)) / (1 - right))
+    return jnp.where(x < 0, jnp.log(0.5 * left), jnp.log1p(-right)), hazard
+
+
 @jax.custom_jvp
 def log_ndtr_relative(x: Any) -> Any:
     """ℓ(x) = log Φ(x) + ½ min(x, 0)², which decreases only like −log|x| for x → −∞."""
-    left = jnp.log(0.5 * _erfcx(-_negative(x) * ROOT_HALF))
-    return jnp.where(x < 0, left, jnp.log1p(-0.5 * jax.lax.erfc((x - _negative(x)) * ROOT_HALF)))
+    return _relative(x)[0]
 
 
 @jax.custom_jvp
 def hazard_relative(x: Any) -> Any:
     """r(x) = φ(x)/Φ(x) + min(x, 0): about 1/|x| for x → −∞, tiny for x → ∞."""
-    low, high = _negative(x), x - _negative(x)
-    near = ROOT_2_OVER_PI / _erfcx(-low * ROOT_HALF) + low
-    size = jnp.maximum(-x, _TAIL)
-    u = 1 / size**2
-    far = (1 - u * (2 - u * (10 - 74 * u))) / size
-    right = jnp.exp(-0.5 * (high**2 + LOG_2PI)) / (1 - 0.5 * jax.lax.erfc(high * ROOT_HALF))
-    return jnp.where(x < -_TAIL, far, jnp.where(x < 0, near, right))
+    return _relative(x)[1]
 
 
 @log_ndtr_relative.defjvp

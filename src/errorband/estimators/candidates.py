@@ -25,6 +25,9 @@ AUTO = "auto"
 # Rows, drawn at random, that candidates are fitted to.
 ROWS = 300
 
+# With so many rows at most it takes longer to compile a search on all of them than to do it.
+FEW = 600
+
 # Scores that differ by less, in nats, are the same.
 SAME = 0.1
 
@@ -119,8 +122,11 @@ def fit_best(
     best = {argument: names[0] for argument, names in stages.items()}
     bands = bool(getattr(estimator, "calibrate", False))
     rest = [_with(estimator, best | {"kernel": name}, []) for name in stages.get("kernel", ())[1:]]
+    ahead = [(model, _rows(X, some), y[some], few) for model in rest]
+    if n < len(y) <= FEW:
+        ahead.append((_with(estimator, best, []), X, y, given))
     fits, kept = [], []
-    with single_blas_thread(), compiled_ahead(rest, _rows(X, some), y[some], few):
+    with single_blas_thread(), compiled_ahead(ahead):
         for argument, names in stages.items():
             stage: list[_Fit] = []
             for name in names:
@@ -157,15 +163,15 @@ def fit_best(
 
 
 @contextlib.contextmanager
-def compiled_ahead(models: list[Any], X: Any, y: np.ndarray, given: dict[str, Any]) -> Iterator[None]:
-    """Let JAX compile what these models need while others are searched for: in a thread, which does not hold them up.
+def compiled_ahead(fits: list[tuple[Any, Any, np.ndarray, dict[str, Any]]]) -> Iterator[None]:
+    """Let JAX compile what these models and rows need while others are searched for: in a thread of its own.
 
     Two threads must not both tell BLAS how many threads it has, so there is one throughout.
     """
     over = threading.Event()
 
     def evaluate() -> None:
-        for model in models:
+        for model, X, y, given in fits:
             with contextlib.suppress(Exception):  # whatever is wrong with one is said when it is fitted
                 if not over.is_set():
                     objective = model.objective(X, y, **given)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from errorband import interrupts
 from errorband.parameters.checks import check_number, check_whole
 from errorband.training.objective import Objective, Warm
-from errorband.training.result import WORTH, FitResult, Stop, Trained, gained_late
+from errorband.training.result import LATE, WORTH, FitResult, Stop, Trained, gained_late
 
 # Value and gradient at an unconstrained vector; LinAlgError marks a bad point.
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -42,7 +42,7 @@ class LBFGS:
     max_seconds : float or None
         Stop after this time with the best point so far.
     settle : bool
-        Stop when ten iterations gained less than a tenth of a nat together: enough to compare models, or to go on from.
+        Stop when five iterations gained less than 0.05 nats together: enough to compare models, or to go on from.
     race : int or None
         After so many iterations give up a start that is behind where the best one before it was then.
 
@@ -235,7 +235,7 @@ class _Run:
         self.trace.append(self.best_value)
         self.report(self.best_value, len(self.trace))
         size = max(1.0, abs(before), abs(self.best_value))
-        creeps = self.settings.settle and gained_late(self.trace) < WORTH
+        creeps = self.settings.settle and gained_late(self.trace, LATE // 2) < WORTH / 2
         if creeps or self.best_value - before <= self.settings.tolerance * size:
             self.settled = True
             raise StopIteration

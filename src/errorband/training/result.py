@@ -10,9 +10,9 @@ import numpy as np
 LATE, WORTH = 10, 0.1  # so many iterations that gained less, in nats, say that more would not matter
 
 
-def gained_late(trace: Sequence[float]) -> float:
+def gained_late(trace: Sequence[float], late: int = LATE) -> float:
     """What the last iterations gained together; infinite if there were fewer."""
-    return trace[-1] - trace[-1 - LATE] if len(trace) > LATE else np.inf
+    return trace[-1] - trace[-1 - late] if len(trace) > late else np.inf
 
 
 class Stop(enum.StrEnum):

@@ -24,7 +24,8 @@ class Tie(Strategy):
 
     Many length-scales over-fit few rows: the evidence, maximised over them all, rises whatever the data. Those of k
     inputs must raise it by ½(k − 1) log n, which is what Laplace's approximation of the evidence averaged over them
-    takes off. Only where the user left them out, without approximation, and with fewer than 100 rows for each.
+    takes off. Only where the user left them out, without approximation, and with fewer than 100 rows for each. What was
+    found for a model of the same form is another start of the second search, and the better of the two is taken.
     """
 
     def run(self, problem, settings):
@@ -40,7 +41,10 @@ class Tie(Strategy):
         if result.interrupted:
             kept = dataclasses.replace(result, theta=theta)
             return Found(together.objective, theta, kept, first.warm)
-        started = at_values(problem.model, together.objective.model_at(theta))
+        known = together.objective.theta0
+        if not (settings.scouted and together.objective.evaluate(known, first.warm).value > result.value):
+            known = theta
+        started = at_values(problem.model, together.objective.model_at(known))
         left = settings.seconds - result.seconds
         found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
         assert found.result is not None

@@ -14,7 +14,7 @@ from errorband.approximations.greedy import SELECTIONS
 from errorband.data import TrainingData
 from errorband.kernels import SquaredExponential
 from errorband.latents import Latent
-from errorband.likelihoods import Bernoulli, Gaussian
+from errorband.likelihoods import Bernoulli, Gaussian, Softmax
 from errorband.means import Zero
 from errorband.model import Model
 from errorband.training.greedy import chosen_rows, variance_bounds
@@ -149,3 +149,6 @@ def test_refusals():
         SparseGreedy(selection="best")
     with pytest.raises(ValueError, match="give a whole number, one or more, or None"):
         SparseGreedy(candidates=0)
+    three = GPClassifier(approximation=SparseGreedy(30), likelihood=Softmax(3))
+    with pytest.raises(ValueError, match="one latent function; use FITC or VFE, or multi_class='one_vs_rest'"):
+        three.fit(X, np.arange(len(X)) % 3)

@@ -160,6 +160,15 @@ def test_where_many_are_needed_all_candidates_are_looked_at():
     assert np.max(machine.gains()[0]) < 1e-2
 
 
+def test_a_candidate_that_vanishes_at_every_site_leaves_the_model():
+    """As one does that was in it when the sites were others: those of rows that it reaches say nothing any more."""
+    x = np.linspace(0, 1, 20)
+    basis, reached = np.column_stack([np.sin(6 * x), x > 0.5]), x < 0.5
+    _, alpha, value = settled(Columns(basis, 25.0 * reached, 25.0 * reached * basis[:, 0]), np.ones(2), False)
+    assert np.isfinite(value)
+    assert list(np.isfinite(alpha)) == [True, False]
+
+
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**31 - 1))
 def test_all_precisions_and_the_noise_together(seed):

@@ -74,6 +74,8 @@ class Greedy(Strategy):
     def run(self, problem, settings):
         approximation: Any = problem.model.approximation
         data, rng = problem.data, check_random_state(settings.random_state)
+        if problem.model.likelihood.n_latents > 1:  # of classes, which share a prior
+            raise ValueError("SparseGreedy is for one latent function; use FITC or VFE, or multi_class='one_vs_rest'.")
         if not problem.model.likelihood.log_concave:
             raise ValueError("SparseGreedy needs a log-concave likelihood; use FITC or VFE.")
         if data.noise_variance is not None or data.offset is not None:

@@ -69,6 +69,7 @@ class SequentialBayes:
             found = linalg.full_inverse(chol), chol.log_det
         return found
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows has no Cholesky factor, which is said in a sentence
     def run(self, max_changes: int, tolerance: float = 1e-6) -> int:
         """Change one precision after the other until no change raises the log evidence by more than ``tolerance``.
 

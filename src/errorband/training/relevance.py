@@ -26,7 +26,7 @@ from errorband.training.strategy import Found, Problem, Settings, Strategy
 
 NOISE, PRECISION = ("likelihood", "noise_variance"), ("latents", "0", "features", "precision")
 SETTLED = 1e-3  # nats: a round that brings less is the last
-CHOICES = 30  # of precisions, each at the sites of the last, at most: sites that move may make a choice look better for ever
+CHOICES = 30  # of precisions at most, each at the sites of the last: where these move, each may look better
 SCALES = 1.0, 0.5, 0.25, 0.125  # of the starting length-scales that are tried
 TRIAL_ROWS = 400  # rows to try them on
 LITTLE = 0.1  # share of the variance of the targets that is noise at the start

@@ -13,7 +13,7 @@ from errorband.estimators.spec import APPROXIMATION_NAMES, INFERENCE_NAMES, KERN
 from errorband.features import FEATURES, MultiScale, SparseSpectrum
 from errorband.inference import EP, INFERENCES
 from errorband.kernels import KERNELS, Linear, Matern, Periodic, Projection, SquaredExponential
-from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Ordinal, Poisson, Softmax, StudentT
+from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Ordinal, Poisson, Softmax, StudentT, Twinned
 from errorband.names import LONGEST, Names, folded, short_names
 
 CLASS_NAMES = spec.class_likelihood_names(3)
@@ -92,6 +92,11 @@ def test_what_is_wrong_is_said(names, text, message):
     with pytest.raises(ValueError, match=r"^[A-Za-z]") as told:
         names(text)
     assert message in str(told.value)
+
+
+def test_robust_noise_is_what_the_comparison_chose():
+    """docs/reproductions/robust-bursts.md: the only one as good as the oracle with outliers alone and in bursts."""
+    assert type(NOISE_NAMES("robust")) is type(NOISE_NAMES("twinned")) is Twinned
 
 
 @pytest.mark.parametrize("deep", ["(" * LONGEST, "se(" * (LONGEST // 3), "[" * LONGEST])

@@ -61,6 +61,18 @@ def test_chains_that_have_not_mixed_say_so():
     assert_allclose(Chains(sticky).effective, 320, rtol=0.35)
 
 
+def test_arviz_gets_the_draws_and_finds_the_same_effective_number():
+    arviz = pytest.importorskip("arviz")
+    draws = np.random.default_rng(0).normal(size=(4, 300, 2)).cumsum(axis=1)
+    draws = 0.5 * draws[:, 1:] + np.diff(draws, axis=1)  # correlated, and chains that differ
+    chains = Chains(draws, names=("a", "b"))
+    given = chains.to_arviz()
+    assert_array_equal(given["posterior"]["b"], draws[:, :, 1])
+    for name, ours in zip(chains.names, zip(chains.rhat, chains.effective, strict=True), strict=True):
+        theirs = [float(f(given)[name]) for f in (arviz.rhat, arviz.ess)]
+        assert_allclose(ours, theirs, rtol=0.05)
+
+
 def test_an_interrupt_keeps_the_draws_so_far():
     calls = []
 

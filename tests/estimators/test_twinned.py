@@ -1,5 +1,7 @@
 """Twinned Gaussian processes: outliers that come in bursts, one by one, or not at all."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -13,7 +15,8 @@ from errorband.features import MultiScale, SparseSpectrum
 from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential, White
 from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
-from errorband.parameters import Change
+from errorband.parameters import Change, Parameter
+from errorband.training.strategy import with_enough_noise
 
 BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
 KERNEL = {"mean": SquaredExponential(0.8, 1.2), "gate": SquaredExponential(0.6, 1.5)}
@@ -49,6 +52,27 @@ def test_it_just_works(wrong, burst):
     p = model.outlier_probability_
     assert np.min(p[wrong]) > 0.9
     assert np.mean(np.delete(p, wrong)) < 0.05
+
+
+def test_a_search_starts_with_the_noise_that_inference_needs():
+    """Without an answer at its first point a search cannot move."""
+    X, y, _ = data(BURST)
+    objective = GPRegressor(KERNEL, likelihood=Twinned(0.05, 60.0, Parameter(1.1, fixed=True))).objective(X, y)
+
+    class Picky:
+        model, model_at = objective.model, objective.model_at
+
+        def evaluate(self, theta):
+            if self.model_at(theta).likelihood.noise_variance < 0.4:
+                raise np.linalg.LinAlgError
+            return SimpleNamespace(value=0.0)
+
+    theta = with_enough_noise(Picky(), objective.theta0)
+    moved = np.flatnonzero(theta != objective.theta0)
+    first, found = (objective.model_at(t).likelihood.noise_variance for t in (objective.theta0, theta))
+    assert len(moved) == 1
+    assert found > 0.4
+    assert_allclose(np.log(found / first) / np.log(3), np.round(np.log(found / first) / np.log(3)))
 
 
 def test_what_is_predicted(burst):

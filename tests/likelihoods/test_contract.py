@@ -33,6 +33,7 @@ from errorband.likelihoods import (
     RobustThreshold,
     Softmax,
     StudentT,
+    Triplet,
     Twinned,
     TwinnedLabels,
     TwoExperts,
@@ -81,6 +82,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "Ignorance": [Example(Ignorance(0.3, 0.5, 4.0, 0.4), [-1.2, 0.1, 3.0])],
     "TwinnedLabels": [Example(TwinnedLabels(0.2, 0.4), [-1, 1, 1])],
     "TwoExperts": [Example(TwoExperts(6.0, 1.5, 0.3), [-1.2, 0.1, 3.0])],
+    "Triplet": [Example(Triplet(6.0, 2.0, 2.0, 0.4, 0.1), [-1.2, 0.1, 3.0])],
     "Twinned": [Example(Twinned(0.3, 20.0, 0.4), [-1.2, 0.1, 3.0])],
 }
 ALL = [
@@ -89,7 +91,8 @@ ALL = [
     for i, example in enumerate(examples)
 ]
 every_example = pytest.mark.parametrize("example", ALL)
-RELATIVES = "CompoundOutliers", "Ignorance", "TwoExperts"  # of Twinned: the same integrals with other branches
+# Relatives of Twinned: the same integrals with other branches.
+RELATIVES = "CompoundOutliers", "Ignorance", "Triplet", "TwoExperts"
 marked = [pytest.param(*p.values, id=p.id, marks=pytest.mark.slow if p.id in RELATIVES else ()) for p in ALL]
 pytestmark = pytest.mark.usefixtures("x64")
 

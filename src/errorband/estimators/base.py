@@ -38,6 +38,7 @@ from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
 AROUND_ALL = ("challenge", "tie", "scout")
+RACE = 10  # iterations after which a further start of a likelihood with many optima must not be behind
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
@@ -106,14 +107,17 @@ class GaussianProcess(Savable, WithArguments):
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
+        trainer, starts = self._trainer(), further_starts(problem.model)
+        if starts and trainer == LBFGS():
+            trainer = LBFGS(race=RACE)
         settings = Settings(
-            self._trainer() if too_little(spec, data, scaling) is None else None,
+            trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
             self.random_state,
             self.verbose,
             name=name,
             log_scale=float(np.log(scaling.y_scale)),
-            starts=further_starts(problem.model),
+            starts=starts,
             scouted=started is not None,
         )
         found = composed((*AROUND_ALL, *strategies)).run(problem, settings)

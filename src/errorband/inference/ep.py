@@ -158,6 +158,17 @@ class EP(SiteInference):
             return self, run
         return with_less_power(self, prior, data) or (self, run)
 
+    def conclude(self, model, data, state=None):
+        """As other rules do; where parallel sweeps end nowhere, which a search can do without, by ``mode="auto"``."""
+        try:
+            return super().conclude(model, data, state)
+        except np.linalg.LinAlgError:
+            if self.mode != "parallel":
+                raise
+            found = dataclasses.replace(self, mode="auto").conclude(model, data)
+            text = f"{self} found no proper posterior. {found.status.message}"
+            return dataclasses.replace(found, status=dataclasses.replace(found.status, message=text, fell_back=True))
+
     def _advice(self):
         if self.mode in ("parallel", "sequential"):
             return " Try mode='auto', which falls back on the double loop."

@@ -20,6 +20,7 @@ from errorband.likelihoods.outlier_kinds import CompoundOutliers, Ignorance
 from errorband.likelihoods.outlier_mixture import OutlierMixture
 from errorband.likelihoods.softmax import Softmax
 from errorband.likelihoods.student_t import StudentT
+from errorband.likelihoods.triplet import Triplet
 from errorband.likelihoods.twinned import Twinned
 from errorband.likelihoods.twinned_labels import TwinnedLabels
 
@@ -44,6 +45,7 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
         RobustThreshold,
         Softmax,
         StudentT,
+        Triplet,
         Twinned,
         TwinnedLabels,
         TwoExperts,

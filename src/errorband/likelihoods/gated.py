@@ -24,7 +24,8 @@ from errorband.quadrature import (
 )
 from errorband.special import log_ndtr
 
-THREE = 24, 3, 4.4  # nodes in each of three dimensions, and their reach
+THREE = 30, 3, 4.4  # nodes in each of three dimensions, and their reach: for noise not far below what f varies
+NODES, EDGE = 64, 9.0  # of the first of two gates, in standard deviations from its mean
 
 
 class Gate(NamedTuple):
@@ -133,9 +134,6 @@ class Gated(Likelihood):
 
     # ------------------------------------------------------------------ prediction
     def predictive(self, mean, cov):
-        """In closed form where each branch has one gate."""
-        if any(len(b.gates) > 1 for b in self.branches()):
-            return super().predictive(mean, cov)
         return GatedPredictive(self, *floored(mean, cov))
 
     def conditional_mean(self, f):
@@ -226,9 +224,12 @@ def _rate(b: Branch, mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
 
 
 class _Part(NamedTuple):
-    """One branch at n inputs: y = at + slope·Z + rest, of variance B, in the event sign·(Z + t) > 0, Z ~ N(0, 1)."""
+    """A branch at n inputs, or a share: y = at + slope·Z + rest, of variance B, in the event sign·(Z + t) > 0.
 
-    weight: float
+    Z ~ N(0, 1) is the gate, standardised.
+    """
+
+    weight: np.ndarray
     sign: float
     t: np.ndarray
     at: np.ndarray
@@ -243,19 +244,20 @@ class _Part(NamedTuple):
 
     def cdf(self, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
         t, at, size, slope = self.t[rows], self.at[rows], np.sqrt(self.B[rows]), self.slope[rows]
-        return self.weight * ndtr2((y - at) / size, self.sign * t, -self.sign * slope / size)
+        return self.weight[rows] * ndtr2((y - at) / size, self.sign * t, -self.sign * slope / size)
 
 
 class GatedPredictive(QuantilesFromCdf):
-    """Targets of a mixture with one gate per branch: density, cdf and moments in closed form.
+    """Targets of a mixture whose branches have one gate or two: density, cdf and moments.
 
-    With t = (m_u + bias)/√(1 + V_uu) and ρ the correlation of target and gate, a branch has the weight Φ(±t) and adds
-    Φ₂(z, ±t; ∓ρ) to the cdf.
+    With t = (m_u + bias)/√(1 + V_uu) and ρ the correlation of target and gate, a branch of one gate has the weight
+    Φ(±t) and adds Φ₂(z, ±t; ∓ρ) to the cdf. Of two gates the first is integrated over by a rule of Gauss and Legendre:
+    given its value, the branch has one.
     """
 
     def __init__(self, likelihood: Gated, mean: np.ndarray, cov: np.ndarray):
         self.likelihood, self.latent_mean, self.latent_cov = likelihood, mean, cov
-        self._parts = [_part(b, mean, cov) for b in likelihood.branches()]
+        self._parts = [part for b in likelihood.branches() for part in _parts(b, mean, cov)]
         first, second = np.sum([part.moments() for part in self._parts], axis=0)
         self.mean, self.std = first, np.sqrt(np.maximum(second - first**2, 0.0))
 
@@ -273,11 +275,28 @@ class GatedPredictive(QuantilesFromCdf):
         return self.likelihood.conditional_sample(self.latent_mean + np.einsum("nij,snj->sni", root, noise), rng)
 
 
-def _part(b: Branch, mean: np.ndarray, cov: np.ndarray) -> _Part:
-    (gate,) = b.gates
-    size = np.sqrt(1 + cov[:, gate.latent, gate.latent])
-    t = (mean[:, gate.latent] + float(gate.bias)) / size
-    at, B, slope = np.full(len(t), float(b.centre)), np.full(len(t), float(b.variance)), np.zeros(len(t))
+def _parts(b: Branch, mean: np.ndarray, cov: np.ndarray) -> list[_Part]:
+    """A branch as parts with one gate: itself, or one for each node of the first of its two gates."""
+    n, last = len(mean), b.gates[-1]
+    at, B, leaf = np.full(n, float(b.centre)), np.full(n, float(b.variance)), np.zeros((n, mean.shape[1]))
     if b.leaf is not None:
-        at, B, slope = at + mean[:, b.leaf], B + cov[:, b.leaf, b.leaf], cov[:, b.leaf, gate.latent] / size
-    return _Part(np.exp(float(b.log_weight)), gate.sign, t, at, B, slope)
+        at, B, leaf = at + mean[:, b.leaf], B + cov[:, b.leaf, b.leaf], cov[:, b.leaf]
+    weight = np.full(n, np.exp(float(b.log_weight)))
+    m, v, c = mean[:, last.latent] + float(last.bias), 1 + cov[:, last.latent, last.latent], leaf[:, last.latent]
+    if len(b.gates) == 1:
+        return [_Part(weight, last.sign, m / np.sqrt(v), at, B, c / np.sqrt(v))]
+    first = b.gates[0]
+    size = np.sqrt(1 + cov[:, first.latent, first.latent])
+    edge = np.clip(-(mean[:, first.latent] + float(first.bias)) / size, -EDGE, EDGE)  # beyond it the gate is open
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    half = 0.5 * (EDGE - first.sign * edge)
+    # Slopes of the target and of the second gate in the standardised first one, and what is left given its value z.
+    slope, k = leaf[:, first.latent] / size, cov[:, first.latent, last.latent] / size
+    rest = np.sqrt(v - k**2)
+    parts = []
+    for node, share in zip(x, w, strict=True):
+        z = edge + first.sign * half * (1 + node)
+        inside = weight * share * half * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+        second = (m + k * z) / rest, at + slope * z, B - slope**2, (c - slope * k) / rest
+        parts.append(_Part(inside, last.sign, *second))
+    return parts

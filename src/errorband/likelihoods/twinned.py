@@ -11,7 +11,8 @@ from errorband.priors import HalfNormal
 AMPLITUDE = HalfNormal(4.0)  # prior of a gate's variance: beyond 3 standard deviations Φ(u) is a step
 REGULAR = 1.645  # where the bias starts: 5% of the targets are outliers
 
-# The first start has a smooth gate. These have shorter bursts, and the second less noise and more outliers.
+# The first start has a smooth gate. All these have shorter bursts; the second less noise and more outliers, the third a
+# function too smooth to follow a burst, and the fourth that with less noise.
 BURSTS = {"latents.1.kernel.lengthscale": 0.2, "latents.1.kernel.variance": 4.0}
 MANY = {
     "latents.1.kernel.lengthscale": 0.3,
@@ -19,6 +20,8 @@ MANY = {
     "likelihood.noise_variance": 0.4,
     "likelihood.bias": 0.6,
 }
+SMOOTH = BURSTS | {"latents.0.kernel.lengthscale": 3.0}
+QUIET = SMOOTH | {"likelihood.noise_variance": 0.2}
 
 
 def gate_kernel() -> SquaredExponential:
@@ -30,7 +33,7 @@ class WithGate(Gated):
     """A function "mean" in the units of the targets and a "gate": what twinned models have in common."""
 
     n_latents: ClassVar[int] = 2
-    further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY)
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY, SMOOTH, QUIET)
 
     @property
     def latent_names(self) -> tuple[str, ...]:

@@ -78,11 +78,13 @@ class Chains:
         return self.draws[:, chosen].reshape(-1, P)
 
     def to_arviz(self) -> Any:
-        """The draws as an ``arviz.InferenceData`` (arviz is imported here)."""
+        """The draws as ArviZ keeps them: ``arviz.InferenceData``, from its version 1 a ``DataTree``. Imported here."""
         import arviz  # pyright: ignore[reportMissingImports]
 
         names = self.names or tuple(f"x[{i}]" for i in range(self.draws.shape[2]))
-        return arviz.from_dict({"posterior": {name: self.draws[:, :, i] for i, name in enumerate(names)}})
+        draws = {name: self.draws[:, :, i] for i, name in enumerate(names)}
+        old = int(arviz.__version__.split(".")[0]) == 0
+        return arviz.from_dict(posterior=draws) if old else arviz.from_dict({"posterior": draws})
 
 
 def _split(draws: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ An approximation names those it needs (:attr:`errorband.approximations.Approxima
 """
 
 import abc
+import contextlib
 import dataclasses
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ from errorband.model import Model
 from errorband.training.lbfgs import draw_restarts
 from errorband.training.objective import Objective, Warm
 from errorband.training.result import FitResult, Trainer
+
+NOISIER = 5  # times that noise is tripled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,12 +129,32 @@ def further_starts(model: Model) -> tuple[np.ndarray, ...]:
     found = []
     for factors in model.likelihood.further_starts:
         moved = {
-            e.path: e.constraint.inside(factors[e.name] * np.asarray(e.value))
+            e.path: e.constraint.inside(factor * np.asarray(e.value))
             for e in parameters.entries(model)
-            if e.name in factors and not e.fixed
+            for name, factor in factors.items()
+            if _called(e.path, name) and not e.fixed
         }
         found.append(parameters.pack(parameters.replace_values(model, moved)))
     return tuple(found)
+
+
+def _called(path: tuple[str, ...], name: str) -> bool:
+    """Whether a name is that of a hyperparameter, or of several in the parts of a sum."""
+    *where, last = name.split(".")
+    return path[: len(where)] == tuple(where) and path[-1] == last
+
+
+def with_enough_noise(objective: Objective, theta: np.ndarray) -> np.ndarray:
+    """The vector, with as much more noise as inference needs to have an answer there: a search must begin somewhere."""
+    noises = [e.path for e in parameters.entries(objective.model) if e.path[-1] == "noise_variance" and not e.fixed]
+    for _ in range(NOISIER if noises else 0):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            if np.isfinite(objective.evaluate(theta).value):
+                return theta
+        found = {e.path: e.value for e in parameters.entries(objective.model_at(theta))}
+        found |= {path: 3 * found[path] for path in noises}
+        theta = parameters.pack(parameters.replace_values(objective.model, found))
+    return theta
 
 
 class Strategy(abc.ABC):
@@ -175,10 +198,13 @@ class Maximise(Strategy):
         theta0 = objective.theta0
         rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
         scattered = draw_restarts(theta0, settings.n_restarts, rng, parameters.units(problem.model))
+        restarts = [*scattered, *settings.starts]
+        if settings.starts:  # of likelihoods with many optima, for which inference may fail where a search begins
+            theta0, *restarts = (with_enough_noise(objective, theta) for theta in (theta0, *restarts))
         result, warm = settings.trainer.train(
             objective,
             theta0,
-            restarts=[*scattered, *settings.starts],
+            restarts=restarts,
             verbose=settings.verbose,
             label=problem.label(settings),
         )

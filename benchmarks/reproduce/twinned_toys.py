@@ -1,0 +1,363 @@
+"""One-dimensional experiments of the thesis on twinned Gaussian processes, with what each was to show."""
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from common import Results, arguments, table, write_page
+
+from errorband import GPClassifier, GPRegressor, Parameter
+from errorband.inference import EP
+from errorband.kernels import SquaredExponential
+from errorband.likelihoods import (
+    DoubleExponential,
+    HeteroscedasticGaussian,
+    Ignorance,
+    OutlierMixture,
+    StudentT,
+    Triplet,
+    Twinned,
+    TwinnedLabels,
+    TwoExperts,
+)
+
+GIVEN: dict[str, Any] = {"optimizer": None, "normalize": False}
+
+
+# ------------------------------------------------------------------------------- sinc, scattered and clustered outliers
+SINC: dict[str, dict[str, Any]] = {
+    "Gaussian": {},
+    "double exponential": {"likelihood": DoubleExponential()},
+    "Student-t": {"likelihood": StudentT()},
+    "mixture": {"likelihood": OutlierMixture()},
+    "twinned": {"likelihood": Twinned()},
+}
+REGIONS = {"everywhere": (-15.0, 15.0), "around −10": (-12.0, -8.0), "around 0": (-1.5, 1.5)}
+
+
+def sinc_data(seed: int) -> tuple[np.ndarray, ...]:
+    """120 rows of sin(x)/x: around −10 targets are scattered, around 0 they are wrong and agree with one another."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-15, 15, (120, 1)), axis=0)
+    x = X[:, 0]
+    y = np.sinc(x / np.pi) + 0.03 * rng.normal(size=120)
+    scattered, cluster = np.abs(x + 10) < 1.2, np.abs(x) < 0.7
+    y[scattered] += 0.6 * rng.normal(size=np.sum(scattered))
+    y[cluster] = -0.4 + 0.03 * rng.normal(size=np.sum(cluster))
+    return X, y, scattered | cluster
+
+
+def sinc(name: str, seed: int) -> dict[str, Any]:
+    X, y, wrong = sinc_data(seed)
+    shown = ~wrong if name == "oracle" else np.ones(len(y), bool)
+    model = GPRegressor(SquaredExponential(), n_restarts=2, random_state=0, **SINC.get(name, {})).fit(
+        X[shown], y[shown]
+    )
+    grid = np.linspace(-15, 15, 601)
+    off = model.predict(grid[:, None]) - np.sinc(grid / np.pi)
+    kernel = model.kernel_["mean"] if isinstance(model.kernel_, dict) else model.kernel_
+    found = {"lengthscale": float(np.ravel(kernel.lengthscale)[0]), "evidence": model.log_evidence_}
+    for region, (low, high) in REGIONS.items():
+        found[region] = float(np.sqrt(np.mean(off[(grid >= low) & (grid <= high)] ** 2)))
+    return found
+
+
+def sinc_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    rows = [
+        [name, *(f"{np.median([p[key] for p in found]):.3f}" for key in (*REGIONS, "lengthscale"))]
+        for name, found in pieces.items()
+    ]
+    return f"""## Sinc with two kinds of outliers
+
+120 rows of sin(x)/x with noise of sd 0.03; within 1.2 of −10 errors have sd 0.6, within 0.7 of 0 all targets are −0.4.
+Squared exponentials, each model with two random starts beside its own. Medians of {len(pieces["oracle"])} draws: error
+to the function, and the length-scale learned. The oracle is shown the other rows only.
+
+{table(["model", *(f"error {r}" for r in REGIONS), "length-scale"], rows)}
+"""
+
+
+# ----------------------------------------------------------------------------------------- noise that changes smoothly
+COSINE: dict[str, dict[str, Any]] = {
+    "Gaussian": {},
+    "twinned": {"likelihood": Twinned()},
+    "triplet": {"likelihood": Triplet()},
+    "heteroscedastic": {"likelihood": HeteroscedasticGaussian()},
+}
+
+
+def noise_sd(x: np.ndarray) -> np.ndarray:
+    return 0.02 + 0.24 * (1 + np.cos(np.pi * x / 15))
+
+
+def cosine(name: str, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    X, grid = np.sort(rng.uniform(-15, 15, (128, 1)), axis=0), np.linspace(-15, 15, 601)
+    y = np.cos(X[:, 0]) + noise_sd(X[:, 0]) * rng.normal(size=128)
+    model = GPRegressor(SquaredExponential(), random_state=0, **COSINE[name]).fit(X, y)
+    predictive = model.predictive(grid[:, None])
+    targets = np.cos(grid) + noise_sd(grid) * rng.normal(size=(40, len(grid)))
+    sd, right = predictive.std, noise_sd(grid)
+    outer, inner = np.abs(grid) > 13, np.abs(grid) < 2
+    found = {
+        "nlpd": float(-np.mean([predictive.log_density(t) for t in targets])),
+        "log sd": float(np.sqrt(np.mean(np.log(sd / right) ** 2))),
+        "outer": float(np.mean(sd[outer]) / np.mean(right[outer])),
+        "inner": float(np.mean(sd[inner]) / np.mean(right[inner])),
+        "converged": bool(model.fit_result_.converged and model.inference_status_.converged),
+    }
+    if name == "twinned":
+        gate = model.predict(grid[:, None], latent="gate") + float(model.likelihood_.bias)
+        found |= {"gate": [float(gate.min()), float(gate.max())], "ratio": float(model.likelihood_.variance_ratio)}
+    return found
+
+
+def cosine_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    keys = ("nlpd", "log sd", "inner", "outer")
+    rows = [
+        [
+            name,
+            *(f"{np.mean([p[k] for p in found]):.3f}" for k in keys),
+            f"{sum(p['converged'] for p in found)} of {len(found)}",
+        ]
+        for name, found in pieces.items()
+    ]
+    twinned = pieces["twinned"]
+    gates = "; ".join(f"{low:.1f} to {high:.1f}" for low, high in (p["gate"] for p in twinned))
+    ratios = ", ".join(f"{p['ratio']:.0f}" for p in twinned)
+    header = ["model", "NLPD", "log sd, root mean square error", "sd / truth, |x| < 2", "|x| > 13", "converged"]
+    return f"""## A cosine with noise that changes smoothly
+
+128 rows of cos x on [−15, 15]; the noise has sd 0.5 at 0 and falls like a cosine to 0.02 at the ends. Means of
+{len(twinned)} draws: NLPD of new targets, and the standard deviation predicted for them beside the true one.
+
+{table(header, rows)}
+
+Twinned: the mean of the gate goes from {gates}; the ratios of its two variances are {ratios}.
+"""
+
+
+# -------------------------------------------------------------------------------------------- outliers that come first
+def adversarial(model: str, sweeps: int) -> dict[str, Any]:
+    """Sequential EP that meets three neighbouring outliers before all other rows: mean there after some sweeps."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-3, 3, (24, 1)), axis=0)
+    y = np.sinc(X[:, 0]) + 0.1 * rng.normal(size=24)
+    outliers = np.arange(10, 13)
+    y[outliers] += 3.0
+    rows = np.empty(24, int)
+    rows[np.random.default_rng(0).permutation(24)] = np.r_[outliers, np.delete(np.arange(24), outliers)]
+    rule = EP("sequential", seed=0, max_sweeps=sweeps)
+    f = SquaredExponential(1.0, 1.0)
+    if model == "mixture":
+        settings: dict[str, Any] = {"kernel": f, "likelihood": OutlierMixture(0.01, 100.0, 0.1)}
+    else:
+        gate = SquaredExponential(0.6, 2.0)
+        settings = {"kernel": {"mean": f, "gate": gate}, "likelihood": Twinned(0.01, 100.0, 1.28)}
+    regressor = GPRegressor(inference=rule, **settings, **GIVEN)
+    try:
+        regressor.fit(X[rows], y[rows])
+    except np.linalg.LinAlgError:
+        return {"off": None}
+    off = regressor.predict(X[outliers]) - np.sinc(X[outliers, 0])
+    return {"off": float(np.mean(off)), "converged": bool(regressor.inference_status_.converged)}
+
+
+SWEEPS = 1, 2, 3, 4, 6, 10, 50
+
+
+def adversarial_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    def cell(piece: dict[str, Any]) -> str:
+        if piece["off"] is None:
+            return "improper"
+        return f"{piece['off']:.2f}" + ("" if piece["converged"] else "*")
+
+    rows = [[name, *(cell(p) for p in found)] for name, found in pieces.items()]
+    return f"""## Outliers that EP meets first
+
+24 rows of sin(πx)/πx, three neighbours of them 3 too high. EP goes from row to row, these three first. How far the mean
+of f at the three is from the truth after some sweeps (* not converged; "improper": no proper posterior).
+
+{table(["noise", *(f"{s} sweeps" for s in SWEEPS)], rows)}
+"""
+
+
+# ----------------------------------------------------------------------------------------------------------- ignorance
+def burst(seed: int) -> tuple[np.ndarray, ...]:
+    """60 rows of sin(2x), eight neighbours of which have targets around 3."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, (60, 1)), axis=0)
+    f = np.sin(2 * X[:, 0])
+    y = f + 0.1 * rng.normal(size=60)
+    wrong = np.arange(24, 32)
+    y[wrong] = 3 + 0.3 * rng.normal(size=8)
+    return X, y, f, wrong
+
+
+TIED = {"mean": SquaredExponential(0.8, 1.2), "gate": SquaredExponential(0.6, 1.5)}
+IGNORANCE: dict[str, dict[str, Any]] = {
+    "twinned, tied": {"kernel": TIED, "likelihood": Twinned(0.01, 100.0, 1.1), **GIVEN},
+    "ignorance, tied": {"kernel": TIED, "likelihood": Ignorance(0.01, 0.0, 1.0, 1.1), **GIVEN},
+    "twinned, learned": {"likelihood": Twinned()},
+    "ignorance, learned": {"likelihood": Ignorance()},
+}
+
+
+def ignorance(name: str, seed: int) -> dict[str, Any]:
+    X, y, f, wrong = burst(seed)
+    model = GPRegressor(**IGNORANCE[name]).fit(X, y)
+    off = model.predict(X, latent="mean") - f
+    inside, outside = np.mean(off[wrong]), np.sqrt(np.mean(np.delete(off, wrong) ** 2))
+    return {"pull": float(inside), "error": float(outside), "evidence": model.log_evidence_}
+
+
+def ignorance_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    rows = []
+    for name, found in pieces.items():
+        pulls, errors = [p["pull"] for p in found], [p["error"] for p in found]
+        rows.append([name, f"{np.mean(pulls):.3f}", f"{np.max(np.abs(pulls)):.3f}", f"{np.mean(errors):.3f}"])
+    header = ["model", "pull towards the burst, mean", "largest", "error elsewhere"]
+    return f"""## Ignorance
+
+60 rows of sin 2x with a burst of eight targets around 3, {len(found)} draws. How far f is pulled towards the burst at
+its rows, and the error at the others; with the same hyperparameters (the outliers' variance is 1 in both) and with
+learned ones.
+
+{table(header, rows)}
+"""
+
+
+# ------------------------------------------------------------------------------------------- labels that were flipped
+def labels(name: str, seed: int) -> dict[str, Any]:
+    """The sign of a slow sine, flipped where a fast one is high."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, (112, 1)), axis=0)
+    right = np.where(np.sin(X[:, 0]) > 0, 1, -1)
+    flipped = np.sin(9 * X[:, 0]) > 0.85
+    kernel = SquaredExponential(1.0)
+    if name == "twinned":
+        model = GPClassifier({"f": kernel, "gate": SquaredExponential(0.3)}, likelihood=TwinnedLabels())
+    else:
+        model = GPClassifier(kernel)
+    model.fit(X, np.where(flipped, -right, right))
+    p = np.clip(model.predict_proba(X)[np.arange(len(X)), (right > 0).astype(int)], 1e-12, 1.0)
+    found = {"evidence": model.log_evidence_, "p": float(np.mean(p[~flipped])), "nlp": float(-np.mean(np.log(p)))}
+    if name == "twinned":
+        gate = model.predict_latent(X)[0][:, 1]
+        found["gate"] = [float(np.mean(gate[flipped])), float(np.mean(gate[~flipped]))]
+    return found
+
+
+def labels_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    rows = [
+        [name, *(f"{np.mean([p[k] for p in found]):.3f}" for k in ("evidence", "p", "nlp"))]
+        for name, found in pieces.items()
+    ]
+    low, high = np.mean([p["gate"] for p in pieces["twinned"]], axis=0)
+    header = ["model", "log evidence", "probability of the right label where it was not flipped", "NLP of right labels"]
+    return f"""## Labels that were flipped
+
+112 labels, the sign of a slow sine, flipped where a fast one is above 0.85; means of {len(pieces["twinned"])} draws.
+
+{table(header, rows)}
+
+The gate has the mean {low:.2f} at rows that were flipped and {high:.2f} at others.
+"""
+
+
+# ------------------------------------------------------------------------------------------------- a step, two experts
+NOISES = {
+    "noise 1e-5 at once": [1e-5],
+    "noise 0.01, then 1e-5": [1e-2, 1e-5],
+    "annealed from 1": list(np.geomspace(1, 1e-5, 16)),
+}
+
+
+def step(name: str, rows: int) -> dict[str, Any]:
+    """A step seen without noise: two smooth functions and a gate, or one Gaussian process."""
+    X, grid = np.linspace(-1, 1, rows)[:, None], np.linspace(-1, 1, 401)[:, None]
+    y, right = np.sign(X[:, 0]), np.sign(grid[:, 0])
+    away = np.abs(grid[:, 0]) > 2 / rows  # between the last row on one side and the first on the other nobody knows
+    if name == "Gaussian process":
+        mean = GPRegressor(SquaredExponential()).fit(X, y).predict(grid)
+        return {"settled": True, "error": float(np.sqrt(np.mean((mean - right)[away] ** 2)))}
+
+    def fixed(*values: float) -> SquaredExponential:
+        return SquaredExponential(*(Parameter(v, fixed=True) for v in values))
+
+    kernels = {"mean": fixed(3.0, 1.0), "other": fixed(3.0, 1.0), "gate": fixed(0.5, 50.0)}
+    likelihood = TwoExperts(1.0, Parameter(1.0, fixed=True), Parameter(0.3, fixed=True))  # 0.3: neither is the first
+    rule = EP("parallel", max_sweeps=300)
+    objective = GPRegressor(kernels, likelihood=likelihood, inference=rule, normalize=False).objective(X, y)
+    warm = None
+    for noise in NOISES[name]:
+        with contextlib.suppress(np.linalg.LinAlgError):  # the next level may be reached from the one before
+            warm = objective.evaluate(np.log([noise]), warm).warm
+    if warm is None:
+        return {"settled": False, "error": None}
+    model, found = objective.conclude(np.log([noise]), warm)
+    mean = found.posterior.predictive(model.likelihood, grid).mean
+    settled = bool(found.status.converged and not found.status.fell_back)
+    return {"settled": settled, "error": float(np.sqrt(np.mean((mean - right)[away] ** 2)))}
+
+
+def step_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
+    cells = [
+        [
+            name,
+            *("no posterior" if p["error"] is None else f"{p['error']:.4f}" + "*" * (not p["settled"]) for p in found),
+        ]
+        for name, found in pieces.items()
+    ]
+    return f"""## A step by two experts
+
+The sign of x, seen without noise at equally spaced rows. Two smooth functions (length-scale 3) and a gate (0.5,
+variance 50) with noise of variance 1e-5, reached by several ways, each level started from the sites of the one before;
+and a Gaussian process with a learned squared exponential. Error of the mean but for the gap between the two rows at the
+step (* EP did not settle).
+
+{table(["model", *(f"{rows} rows" for rows in STEPS)], cells)}
+"""
+
+
+STEPS = 20, 40
+EXPERIMENTS: dict[str, tuple[Callable[..., dict[str, Any]], Any, Any, Callable[..., str]]] = {
+    "sinc": (sinc, ["oracle", *SINC], range(5), sinc_section),
+    "cosine": (cosine, COSINE, range(2), cosine_section),
+    "order": (adversarial, ["mixture", "twinned"], SWEEPS, adversarial_section),
+    "ignorance": (ignorance, IGNORANCE, range(5), ignorance_section),
+    "step": (step, ["Gaussian process", *NOISES], STEPS, step_section),
+    "labels": (labels, ["probit", "twinned"], range(3), labels_section),
+}
+
+
+def main() -> None:
+    options = arguments(__doc__, experiments=EXPERIMENTS)
+    warnings.simplefilter("ignore")  # the tables say what did not converge
+    results, sections = Results("twinned_toys", options.seconds), []
+    for experiment in options.experiments:
+        compute, models, numbers, section = EXPERIMENTS[experiment]
+        found: dict[str, list[dict[str, Any]]] = {}
+        for number in numbers:
+            for name in models:
+                results.once(f"{experiment} {name} {number}", lambda c=compute, m=name, i=number: c(m, i))
+        for name in models:
+            keys = [f"{experiment} {name} {number}" for number in numbers]
+            found[name] = [results.pieces[key] for key in keys if key in results.pieces]
+        if all(found.values()):
+            sections.append(section(found))
+    text = f"""# Twinned Gaussian processes: small experiments
+
+Experiments of the thesis (Naish-Guzman 2007, chapters 3 and 4), which has pictures and no figures of them; sizes, noise
+and places of the outliers are ours where it does not give them.
+
+{chr(10).join(sections)}"""
+    chosen = options.experiments
+    rest = "" if len(chosen) == len(EXPERIMENTS) else " --experiments " + " ".join(chosen)
+    write_page("twinned-toys", f"python benchmarks/reproduce/twinned_toys.py{rest}", results.began, text)
+
+
+if __name__ == "__main__":
+    main()

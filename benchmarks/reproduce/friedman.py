@@ -79,14 +79,15 @@ def boxes(found: dict[int, dict[str, list[dict[str, Any]]]]) -> str:
 
 
 def best(models: dict[str, list[dict[str, Any]]], score: str) -> str:
-    """The model with the best median among those shown the outliers, and how often twinned beat each other one."""
+    """Medians of twinned and of the best other model, and how often twinned beat each."""
     own = np.array([p[score] for p in models["twinned"]])
-    medians = {name: np.median([p[score] for p in pieces]) for name, pieces in models.items() if name != "oracle"}
-    first = min(medians, key=lambda name: medians[name])
+    medians = {name: np.median([p[score] for p in models[name]]) for name in MODELS}
+    other = min((name for name in MODELS if name != "twinned"), key=lambda name: medians[name])
     against = ", ".join(
         f"{name} {np.sum(own < [p[score] for p in models[name]])}" for name in MODELS if name != "twinned"
     )
-    return f"Best median {score.upper()}: {first}. Sets of {len(own)} on which twinned had less: {against}."
+    compared = f"twinned {medians['twinned']:.2f}, least of the others {medians[other]:.2f} ({other})"
+    return f"Median {score.upper()}: {compared}. Sets of {len(own)} on which twinned had less: {against}."
 
 
 def main() -> None:

@@ -69,10 +69,11 @@ class EP(SiteInference):
     Parameters
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
-        "parallel" updates all sites at once, with adaptive damping and, near the end, acceleration; "sequential" one
-        site at a time in a random order drawn once. "double_loop" is slower and converges to a fixed point if there is
-        one. "auto" runs in parallel; if the first run of a search over hyperparameters does not converge, it falls back
-        on the double loop, and later points that do not converge are rejected.
+        "parallel" updates all sites at once, with adaptive damping and, near the end, acceleration; if it has reached
+        nothing where a fit ends, "auto" takes over. "sequential" updates one site at a time in a random order drawn
+        once. "double_loop" is slower and converges to a fixed point if there is one. "auto" runs in parallel; if the
+        first run of a search over hyperparameters does not converge, it falls back on the double loop, and later points
+        that do not converge are rejected.
     power : float in (0, 1]
         Fractional EP: the likelihood is raised to this power. In the limit 0 this is the variational (KL) solution,
         which always exists. With power 1 there may be no fixed point with a proper cavity for every row. If the double

@@ -50,6 +50,8 @@ def arguments(description: str | None, seconds: str = "begin nothing new after t
 class Results:
     """Results of an experiment, kept piece by piece in a file: a run that was stopped goes on where it was.
 
+    Several runs may go on with the same file: what one has computed the others do not.
+
     Parameters
     ----------
     name : str
@@ -60,17 +62,22 @@ class Results:
 
     def __init__(self, name: str, seconds: float = np.inf):
         self.file = results_folder() / f"{name}.json"
-        self.pieces: dict[str, dict[str, Any]] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.pieces = self._read()
         self.deadline = time.perf_counter() + seconds
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
 
     def once(self, key: str, compute: Callable[[], dict[str, Any]]) -> None:
         """Compute a piece unless it is there or time is up."""
+        self.pieces = self._read()
         if key in self.pieces or time.perf_counter() > self.deadline:
             return
         began = time.perf_counter()
         found = compute()
+        self.pieces = self._read()
         self.pieces[key] = found | {"seconds": time.perf_counter() - began}
-        whole = self.file.with_suffix(".part")
+        whole = self.file.with_suffix(f".{os.getpid()}")
         whole.write_text(json.dumps(self.pieces, indent=0))
         whole.replace(self.file)
         told = {k: v for k, v in self.pieces[key].items() if not isinstance(v, list)}

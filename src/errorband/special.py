@@ -1,4 +1,4 @@
-"""Functions of the normal and gamma distributions that stay accurate far in the tails, with derivatives of any order.
+"""Functions that stay accurate far in the tails, with derivatives of any order; and sine and cosine, quickly.
 
 With h = φ/Φ, everything about the normal distribution follows from two functions that neither over- nor underflow,
 
@@ -8,6 +8,8 @@ so automatic differentiation never divides two values that have both underflowed
 """
 
 import functools
+from fractions import Fraction
+from math import factorial
 from typing import Any
 
 import jax
@@ -135,3 +137,63 @@ def exp_linear(x: Any) -> Any:
     limit = 200.0
     top = jnp.exp(jnp.minimum(x, limit))
     return jnp.where(x > limit, top * (1 + jnp.maximum(x, limit) - limit), top)
+
+
+# ---------------------------------------------------------------------------------------------------- sine and cosine
+def _half_pi() -> tuple[float, float, float]:
+    """π/2 as a sum of three numbers, of which the first two have 33 bits: so many quarter turns times them is exact."""
+    whole = Fraction("3.14159265358979323846264338327950288419716939937511") / 2
+    first = Fraction(int(whole * 2**32), 2**32)
+    second = Fraction(int((whole - first) * 2**65), 2**65)
+    return float(first), float(second), float(whole - first - second)
+
+
+_HALF_PI = _half_pi()
+_MOST = 2.0**20  # up to here quarter turns have 20 bits
+
+
+def _sine(x: Any, quarters: int) -> Any:
+    """sin(x + quarters·π/2), to a unit in the last place of one.
+
+    x is brought into ±π/4 by quarter turns (Cody & Waite 1980), where Taylor's series has nine terms. XLA's own sine
+    takes ten times as long, most of the time of an evaluation with a few hundred waves; it is left to huge numbers.
+    """
+
+    def series(r: Any, first: int) -> Any:
+        """Taylor's series of the sine (1) or cosine (0), by Horner's rule, without the factor r of the sine."""
+        total = jnp.zeros_like(r)
+        for k in reversed(range(9)):
+            total = total * r**2 + (-1) ** k / factorial(2 * k + first)
+        return total
+
+    def near(x: Any) -> Any:
+        turns = jnp.round(x * (2.0 / np.pi))
+        r = ((x - turns * _HALF_PI[0]) - turns * _HALF_PI[1]) - turns * _HALF_PI[2]
+        quadrant = turns.astype(jnp.int32) + quarters
+        value = jnp.where(quadrant & 1, series(r, 0), r * series(r, 1))
+        return jnp.where(quadrant & 2, -value, value)
+
+    x = jnp.asarray(x)
+    return jax.lax.cond(jnp.all(jnp.abs(x) < _MOST), near, jnp.cos if quarters else jnp.sin, x)
+
+
+@jax.custom_jvp
+def sin(x: Any) -> Any:
+    """Sine, in double precision."""
+    return _sine(x, 0)
+
+
+@jax.custom_jvp
+def cos(x: Any) -> Any:
+    """Cosine, in double precision."""
+    return _sine(x, 1)
+
+
+@sin.defjvp
+def _(primals, tangents):
+    return sin(*primals), cos(*primals) * tangents[0]
+
+
+@cos.defjvp
+def _(primals, tangents):
+    return cos(*primals), -sin(*primals) * tangents[0]

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from cli.sentences import check_one_sentence
 from errorband.cli.failures import Problem
 from errorband.cli.models import _for_task, check_names, model_named, unfitted
-from errorband.cli.planning import rows_to_search
+from errorband.cli.planning import optimizer, rows_to_search
 from errorband.cli.settings import Settings
 from errorband.estimators import ESTIMATORS, GPClassifier
 from errorband.predictive import GaussianPredictive
@@ -60,6 +60,22 @@ def test_choices_by_evidence_are_left_to_the_estimator(visits):
     assert rows_to_search(encoder, settings) < rows_to_search(encoder, Settings())
     with pytest.raises(Problem, match="There is no likelihood 'auto'"):
         unfitted(settings, TableEncoder.fit(frame, target="kind"), "auto")
+
+
+def test_networks_and_mixtures_of_them(run, visits, tmp_path):
+    """The number of basis functions plans the search; a mixture is one of models with the options of the command."""
+    model = fit(run, visits, tmp_path, "--model", "mcn(4)", "--kernel", "se")
+    assert model.estimator.approximation_.features.size == 4
+    mixture = ("--model", "mixture(mcn(4), n=2, kind=auto)", "--kernel", "se", "--report", tmp_path / "r.html")
+    model = fit(run, visits, tmp_path, *mixture)
+    assert "mean log density of" in " ".join(model.facts["notes"])
+    numbers = TableEncoder.fit(pd.read_csv(visits), target="visits")
+    iterations = [optimizer(model_named(name), 10**6, numbers, Settings()).max_iter
+                  for name in ("mcn(50)", "bounded(mcn(50))", "mixture(mcn(50))")]  # fmt: skip
+    assert iterations == [171, 171, 42]
+    for name in ("mixture(rvm)", "mixture(exact)", "mixture(4)"):
+        with pytest.raises(Problem, match=r"write one like mixture\(mcn\(50\)\)"):
+            model_named(name)
 
 
 def test_one_model_for_each_class(run, visits, tmp_path):

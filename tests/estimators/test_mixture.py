@@ -88,6 +88,9 @@ def test_the_choice_is_by_held_out_density():
     assert len(found.members_of_mixture_) == (2 if best == "mixed" else 1)
     assert f"{found.choice_[best]:.3f}" in found.reason_
     assert "12 rows held out" in found.reason_
+    alone = clone(found).set_params(kind="mixed").fit(X, Y)  # what was compared is what is taken: seeds are the same
+    seeds = [[m.random_state for m in f.members_of_mixture_] for f in (found, alone)]
+    assert seeds[0] == seeds[1][: len(seeds[0])]
 
 
 def test_classifiers_can_be_mixed():

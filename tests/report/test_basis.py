@@ -9,6 +9,7 @@ from errorband.reporting import report
 from errorband.reporting.parts.basis.content import basis, basis_findings
 from errorband.reporting.parts.basis.sections import basis_section
 from errorband.reporting.parts.coverage import TOO_NARROW, CoverageAt
+from errorband.reporting.text import number
 from errorband.training import LBFGS
 
 RNG = np.random.default_rng(0)
@@ -54,7 +55,15 @@ def test_over_confidence_is_a_finding():
     model = GPRegressor(approximation=Network(6), optimizer=None, random_state=0).fit(X, Y)
     narrow = [CoverageAt(0.95, 0.6, 1.0, 0.9, 0.99, 0.85, 1.0)]
     assert narrow[0].verdict == TOO_NARROW
-    (found,) = basis_findings(model, narrow)
+    predictive = model.predictive(X)
+    (found,) = basis_findings(model, narrow, Y, predictive)
     assert found.level == "warning"
-    assert "Mixture" in found.text
-    assert basis_findings(GPRegressor(optimizer=None).fit(X, Y), narrow) == []
+    assert "bound_noise=True" in found.text
+    assert "mixture(mcn(50))" in found.text
+    assert f"Errors there are {number(float(np.sqrt(np.mean((Y - predictive.mean) ** 2))))} " in found.text
+    assert f"noise of {number(float(np.sqrt(model.likelihood_.noise_variance)))} " in found.text
+    held = GPRegressor(approximation=Network(6, learn=False), optimizer=None, random_state=0).fit(X, Y)
+    (found,) = basis_findings(held, narrow, Y, held.predictive(X))
+    assert "Held basis functions cannot follow noise" in found.text
+    assert "bound_noise" not in found.text
+    assert basis_findings(GPRegressor(optimizer=None).fit(X, Y), narrow, Y, predictive) == []

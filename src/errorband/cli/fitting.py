@@ -17,6 +17,7 @@ from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
 from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
+from errorband.estimators import Mixture
 from errorband.estimators.candidates import AUTO, Candidates, is_auto
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
@@ -226,6 +227,9 @@ def _search_on(
         searched = _without_copies(learnable.X, y, searched)
         chosen = dataclasses.replace(chosen, searched=searched)
     found = asked.fit(learnable.X.iloc[searched], y[searched], **_of_rows(_beside(learnable, weights), searched))
+    if isinstance(found, Mixture):
+        chosen.notes.extend([found.reason_] if found.kind == "auto" else [])
+        found = found.model_
     return chosen, known, found
 
 

@@ -3,13 +3,13 @@
 import dataclasses
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 
 from errorband.approximations import APPROXIMATIONS
 from errorband.cli.failures import ExitCode, Problem
 from errorband.cli.settings import Settings
-from errorband.estimators import ESTIMATORS, GPClassifier, GPRegressor
+from errorband.estimators import ESTIMATORS, GPClassifier, GPRegressor, Mixture
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.spec import KERNEL_NAMES, NOISE_NAMES, TRANSFORM_NAMES, class_likelihood_names
 from errorband.features import FEATURES
@@ -20,7 +20,7 @@ from errorband.tables.errors import closest_names, show_cell, show_names
 
 MODEL_NAMES = Names(
     "model",
-    (APPROXIMATIONS, FEATURES, ESTIMATORS),
+    (APPROXIMATIONS, FEATURES, ESTIMATORS, {"Mixture": Mixture}),
     accepts=lambda cls: getattr(cls, "weight_space", True),
     nested=(FEATURES,),
     also=("auto", "exact"),
@@ -42,7 +42,7 @@ def check_names(settings: Settings) -> None:
 def check_report(settings: Settings) -> None:
     """Refuse a report on what it cannot look inside, before the search."""
     made = model_named(settings.model, settings.inducing)
-    if isinstance(made, BaseEstimator) and not hasattr(type(made), "latents_"):
+    if isinstance(made, BaseEstimator) and not isinstance(made, Mixture) and not hasattr(type(made), "latents_"):
         raise Problem(
             f"A report looks inside a Gaussian process and --model {settings.model} is none, so leave out --report.",
             ExitCode.USAGE,
@@ -50,7 +50,10 @@ def check_report(settings: Settings) -> None:
 
 
 def model_named(name: str, inducing: str | None = None) -> Any:
-    """Return what --model and --inducing stand for: "auto", "exact", an approximation, features or an estimator."""
+    """Return what --model and --inducing stand for: "auto", "exact", an approximation, features or an estimator.
+
+    A mixture has an approximation or features in place of its model, which :func:`unfitted` makes of them.
+    """
     if name.lower() in ("auto", "exact"):
         if inducing is not None:
             raise Problem(
@@ -59,7 +62,8 @@ def model_named(name: str, inducing: str | None = None) -> Any:
             )
         return name.lower()
     if inducing is None:
-        return _spoken(MODEL_NAMES, name)
+        made = _spoken(MODEL_NAMES, name)
+        return _mixture(made, name) if isinstance(made, Mixture) else made
     if "(" in name:
         raise Problem(f"--model {name} and --inducing {inducing} both speak of numbers, so give one.", ExitCode.USAGE)
     made = _spoken(MODEL_NAMES, name)
@@ -72,6 +76,19 @@ def model_named(name: str, inducing: str | None = None) -> Any:
         choice = " or auto" if finds_number else ""
         raise Problem(f"--inducing {inducing} is not a number above 0{choice}, so give one.", ExitCode.USAGE)
     return _spoken(MODEL_NAMES, f"{name}({inducing})")
+
+
+def _mixture(mixture: Any, name: str) -> Any:
+    """The mixture, if it is one of models that can be mixed: each with basis functions or inducing points."""
+    mixed = mixture.model
+    mixed = _spoken(MODEL_NAMES, mixed) if isinstance(mixed, str) and mixed not in ("auto", "exact") else mixed
+    if isinstance(mixed, str | int | float | list | BaseEstimator | None):
+        raise Problem(
+            f"--model {name} mixes models that differ in what they draw, so write one like mixture(mcn(50)) or "
+            "mixture(bounded(ssgp(25)), n=4).",
+            ExitCode.USAGE,
+        )
+    return mixture.set_params(model=mixed)
 
 
 def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: Any) -> Any:
@@ -88,6 +105,9 @@ def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: A
     **options
         Arguments that an estimator gets if it has them: optimizer, random_state, verbose.
     """
+    if isinstance(model, Mixture):
+        each: Any = unfitted(settings, encoder, model.model, **options)
+        return clone(model).set_params(model=each, random_state=options.get("random_state"))
     classes = encoder.task == "classification"
     if isinstance(model, BaseEstimator):
         model = _for_task(model, settings, classes)

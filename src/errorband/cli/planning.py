@@ -11,6 +11,7 @@ import numpy as np
 from errorband.approximations import FITC
 from errorband.cli.models import model_named, unfitted
 from errorband.cli.settings import Settings
+from errorband.estimators import Mixture
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.spec import EXACT_ROWS, as_likelihood
 from errorband.tables import TableEncoder
@@ -127,17 +128,27 @@ def optimizer(model: Any, n: int, encoder: TableEncoder, settings: Settings) -> 
     >>> optimizer("auto", 900, classes, DEFAULT).max_iter, optimizer(FITC(200), 100_000, numbers, DEFAULT).max_iter
     (65, 107)
     """
-    number = next((k for name in ("n_inducing", "n_rows", "size") if (k := getattr(model, name, None))), None)
+    members = 1
+    if isinstance(model, Mixture):
+        members, model = model.n * (2 if model.kind == "auto" else 1), model.model
+    number = _basis_functions(model)
     known = isinstance(model, str) or isinstance(number, int)
     if settings.time_budget is not None or not known:
         return LBFGS(max_seconds=settings.planned_seconds)
     if isinstance(number, int):
         n_latents, sweeps = latents(encoder, settings)
-        seconds = (BY_SWEEPS if sweeps else CLOSED_FORM) * n * n_latents * number**2
+        seconds = (BY_SWEEPS if sweeps else CLOSED_FORM) * members * n * n_latents * number**2
     else:
         seconds = 0.5 * effort(encoder, settings) * (n / HALF_A_SECOND) ** 3
     affordable = int(settings.planned_seconds / seconds)
     return LBFGS(max_iter=min(max(affordable, LEAST_ITERATIONS), LBFGS().max_iter))
+
+
+def _basis_functions(model: Any) -> Any:
+    """How many there are, in whatever a model calls them; "auto" or None if that is not known."""
+    parts = (model, getattr(model, "features", None))
+    names = ("n_inducing", "n_rows", "size")
+    return next((k for part in parts for name in names if (k := getattr(part, name, None))), None)
 
 
 def rows_for(seconds: float) -> int:

@@ -89,21 +89,21 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
         if self.kind not in ("mixed", "auto"):
             raise ValueError(f"Mixture(kind={self.kind!r}): choose 'mixed' or 'auto'.")
         rng, kind = check_random_state(self.random_state), "mixed"
+        seeds = rng.randint(2**31 - 1, size=self.n)
         for name in ("choice_", "reason_"):
             vars(self).pop(name, None)
         with interrupts.held():
             if self.kind == "auto":
-                kind = self._chosen(X, y, given, rng)
-            self.members_of_mixture_ = self._members(kind, X, y, given, rng)
+                kind = self._chosen(X, y, given, seeds, rng)
+            self.members_of_mixture_ = self._members(kind, X, y, given, seeds)
         self.model_ = mixed(self.members_of_mixture_)
         return self
 
-    def _members(self, kind: str, X: Any, y: Any, given: dict[str, Any], rng: np.random.RandomState) -> list[Any]:
+    def _members(self, kind: str, X: Any, y: Any, given: dict[str, Any], seeds: np.ndarray) -> list[Any]:
         model: Any = self.model
         if kind == "bounded":
             model = _copy(model, approximation=bounded(model.approximation))
-        seeds = rng.randint(2**31 - 1, size=self.n if kind == "mixed" else 1)
-        models = [_copy(model, random_state=int(seed)) for seed in seeds]
+        models = [_copy(model, random_state=int(seed)) for seed in (seeds if kind == "mixed" else seeds[:1])]
         if self.n_jobs not in (None, 1):
             return Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(m.fit)(X, y, **given) for m in models)  # pyright: ignore
         members = []
@@ -113,8 +113,8 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
                 break
         return members
 
-    def _chosen(self, X: Any, y: Any, given: dict[str, Any], rng: np.random.RandomState) -> str:
-        """The kind that gives held-out rows the highest log density."""
+    def _chosen(self, X: Any, y: Any, given: dict[str, Any], seeds: np.ndarray, rng: np.random.RandomState) -> str:
+        """The kind that gives held-out rows the highest log density; the seeds are those of the models to come."""
         n = len(y)
         order = rng.permutation(n)
         held, kept = np.sort(order[: int(HELD_OUT * n)]), np.sort(order[int(HELD_OUT * n) :])
@@ -123,7 +123,7 @@ class Mixture(MetaEstimatorMixin, BaseEstimator):
         part = {name: value if np.ndim(value) == 0 else np.asarray(value)[kept] for name, value in given.items()}
         self.choice_ = {}
         for kind in KINDS:
-            model = mixed(self._members(kind, _rows(X, kept), _rows(y, kept), part, rng))
+            model = mixed(self._members(kind, _rows(X, kept), _rows(y, kept), part, seeds))
             self.choice_[kind] = float(np.mean(_log_density(model, _rows(X, held), np.asarray(_rows(y, held)))))
         best = max(self.choice_, key=lambda kind: self.choice_[kind])
         scores = ", ".join(f"{KINDS[kind]} {value:.3f}" for kind, value in self.choice_.items())

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband import special
 from errorband.kernels import KERNELS, Kernel, spectral
 
 NAME = "Network"
@@ -48,7 +49,7 @@ class Basis:
 class Cosine(Basis):
     """cos(ωᵀx + phase), ω from the spectral density of the kernel, to which the prior converges."""
 
-    power, first_is_free, activation = 0.5, True, staticmethod(jnp.cos)
+    power, first_is_free, activation = 0.5, True, staticmethod(special.cos)
 
     def check(self, kernel):
         spectral.check_spectrum(kernel, NAME, KERNELS)

@@ -81,7 +81,8 @@ class Network(Features):
 
     @property
     def size(self) -> int:
-        return len(value_of(self.weights))
+        weights = value_of(self.weights)
+        return self.n_units if weights is None else len(weights)
 
     @property
     def _basis(self) -> Basis:

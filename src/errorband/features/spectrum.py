@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from errorband import special
 from errorband.features.base import Features
 from errorband.features.layer import Layer, given_or_drawn, held_weights, seeded
 from errorband.kernels import KERNELS, Kernel, spectral
@@ -62,7 +63,8 @@ class SparseSpectrum(Features):
 
     @property
     def size(self) -> int:
-        return 2 * len(value_of(self.frequencies))
+        frequencies = value_of(self.frequencies)
+        return 2 * (self.n_frequencies if frequencies is None else len(frequencies))
 
     def check(self, kernel: Kernel) -> None:
         spectral.check_spectrum(kernel, "SparseSpectrum", KERNELS)
@@ -82,7 +84,7 @@ class SparseSpectrum(Features):
     def K_fu(self, kernel: Any, X):
         omega, share = spectral.frequencies(kernel, X.shape[1], self.frequencies)
         angles, root = X @ omega.T, jnp.sqrt(share)
-        return jnp.concatenate([root * jnp.cos(angles), root * jnp.sin(angles)], axis=1)
+        return jnp.concatenate([root * special.cos(angles), root * special.sin(angles)], axis=1)
 
     def k_ff(self, kernel: Any, X):
         """The variance of the kernel, as cos² + sin² = 1."""

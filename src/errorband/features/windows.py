@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from errorband import special
 from errorband.features.base import Features
 from errorband.kernels import Kernel, SquaredExponential
 
@@ -105,7 +106,7 @@ def covariance_with_function(kernel: Any, X: Any, windows: Windows) -> Any:
     values = jnp.exp(exponent + _fading(v, s, omega) - 0.5 * _log_size(windows))
     if omega is not None:
         turn = v * omega / s
-        values = values * jnp.cos(theta + x @ turn.T - jnp.sum(turn * mu, axis=1))
+        values = values * special.cos(theta + x @ turn.T - jnp.sum(turn * mu, axis=1))
     return kernel.variance * _combined(values, windows)
 
 
@@ -133,8 +134,8 @@ def covariance(kernel: Any, windows: Windows) -> Any:
         values = jnp.exp(total[0] - scale)
     else:
         (e_plus, turn_plus), (e_minus, turn_minus) = total
-        plus = jnp.exp(e_plus - scale) * jnp.cos(theta[:, None] + theta - turn_plus)
-        values = 0.5 * (plus + jnp.exp(e_minus - scale) * jnp.cos(theta[:, None] - theta - turn_minus))
+        plus = jnp.exp(e_plus - scale) * special.cos(theta[:, None] + theta - turn_plus)
+        values = 0.5 * (plus + jnp.exp(e_minus - scale) * special.cos(theta[:, None] - theta - turn_minus))
     values = _combined(_combined(values, windows).T, windows)
     return kernel.variance * 0.5 * (values + values.T)
 
@@ -149,7 +150,7 @@ def _log_size(windows: Windows) -> Any:
     q = 1.0 + 2.0 * v
     size = -0.5 * jnp.sum(jnp.log(q), axis=1)
     if omega is not None:
-        rest = jnp.exp(-jnp.sum(v * omega**2 * (1.0 - 1.0 / q), axis=1)) * jnp.cos(2.0 * theta)
+        rest = jnp.exp(-jnp.sum(v * omega**2 * (1.0 - 1.0 / q), axis=1)) * special.cos(2.0 * theta)
         size = size - jnp.sum(v * omega**2 / q, axis=1) + jnp.log(0.5 * jnp.maximum(1.0 + rest, SMALLEST))
     M, K = windows.shares.shape
     return size if K == 1 else jnp.repeat(jnp.mean(size.reshape(M, K), axis=1), K)

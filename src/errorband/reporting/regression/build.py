@@ -103,7 +103,7 @@ def build_regression(
         *missing_findings(incomplete, test_X, test_names.told),
         *band_findings(a.calibration.at, groups, len(a.y)),
         *spread_findings(a.predictive.std),
-        *basis_findings(model, a.calibration.at),
+        *basis_findings(model, a.calibration.at, a.y, a.predictive),
     ]
     left_out, surprises = leave_one_out(model), None
     if left_out is not None:

@@ -12,7 +12,7 @@ from errorband.networks.fourier import fourier_transform
 from errorband.networks.reduction import directions
 from errorband.reporting.parts.coverage import TOO_NARROW, CoverageAt
 from errorband.reporting.parts.findings import Finding
-from errorband.reporting.text import percent
+from errorband.reporting.text import number, percent
 
 MOST = 200  # frequencies that are drawn
 
@@ -97,15 +97,30 @@ def _disagreement(members: Sequence[Any], X: np.ndarray) -> float:
     return float(np.sum(between) / np.sum(between + within))
 
 
-def basis_findings(model: Any, coverages: Sequence[CoverageAt]) -> list[Finding]:
-    """Warn of over-confidence: the model has few degrees of freedom and its bands are too narrow on held-out rows."""
+def basis_findings(model: Any, coverages: Sequence[CoverageAt], y: np.ndarray, predictive: Any) -> list[Finding]:
+    """Warn of over-confidence: bands are too narrow on held-out rows, with targets y and predictions ``predictive``."""
     narrow = [c for c in coverages if c.verdict == TOO_NARROW]
     if not has_basis(model) or not narrow:
         return []
-    advice = "Take more members" if hasattr(model, "mixture_members_") else "Mix several models, Mixture(model, n=4)"
-    text = (
-        f"The {percent(narrow[-1].level)} band holds {percent(narrow[-1].observed)} of the held-out targets. A model "
-        "of basis functions can be too sure of the function though its noise is right, since what the data say about "
-        f"its weights holds everywhere. {advice}, or use inducing points (vfe), whose bands open."
-    )
+    told = [f"The {percent(narrow[-1].level)} band holds {percent(narrow[-1].observed)} of the held-out targets."]
+    noise = getattr(model.likelihood_, "noise_variance", None)
+    if noise is not None and model.scaling_.transform is None:
+        error, of_function = np.mean((y - predictive.mean) ** 2), np.mean(np.maximum(predictive.variance - noise, 0.0))
+        error, spread, claimed = (number(float(np.sqrt(v))) for v in (error, of_function, noise))
+        told.append(
+            f"Errors there are {error} (root mean square), where the model expects noise of {claimed} and claims to "
+            f"know the function to {spread}."
+        )
+    sure = "too sure of the function, since what the data say about its weights holds everywhere"
+    mix = 'mix several (Mixture(model, n=4), in the shell --model "mixture(mcn(50))")'
+    if hasattr(model, "mixture_members_"):
+        told.append("Its members agree where they should not. Take more of them")
+    elif hasattr(model, "noise_bound_") or not model._model.latent.features.learn:
+        told.append(f"Held basis functions cannot follow noise, which bounds it here: the model is {sure}. So {mix}")
+    else:
+        told.append(
+            f"Basis functions that are learned may follow noise, and the model can be {sure}, its noise being right. "
+            f'Bound the noise (WeightSpace(..., bound_noise=True), in the shell --model "bounded(mcn(50))") or {mix}'
+        )
+    text = " ".join(told) + ", or use inducing points (vfe), whose bands open."
     return [Finding("warning", "Over-confident basis functions", text)]

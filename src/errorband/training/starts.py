@@ -76,10 +76,8 @@ def started_like(model: Model, known: Sequence[Model]) -> Model | None:
 
 
 def plain_prior(model: Model) -> bool:
-    """Whether the whole prior is learned from all rows, or inducing points that stand for it."""
-    return not model.approximation.strategies or all(
-        l.features is not None and l.features.movable for l in model.latents
-    )
+    """Whether the whole prior is learned from all rows, or features that stand for it."""
+    return not model.approximation.strategies or all(l.features is not None for l in model.latents)
 
 
 def _factor(lengthscale: Any, length: str) -> float:

@@ -17,6 +17,8 @@ from errorband.likelihoods import DoubleExponential, Gaussian
 from errorband.metrics import nlpd, nmse
 from errorband.training import LBFGS
 
+ROWS = {"pendulum": 315, "kin40k": 1000, "elevators": 1000, "pol": 1000}  # to learn from, of which a tenth are wrong
+
 
 def sinc(kind: str, seed: int) -> dict[str, float]:
     """100 rows of sin(πx)/πx with noise 0.05, scored against the function itself; nothing but the kernel is learned."""
@@ -45,15 +47,17 @@ def spectrum(h: int, seed: int) -> dict[str, float]:
     }
 
 
-def robust(kind: str, m: int, seed: int) -> dict[str, float]:
-    """A tenth of Pendulum's training targets replaced by draws of N(mean, variance)."""
-    data = load("pendulum", "It holds X and y.")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(630)
-    X, y, X_test, y_test = (data[k][p] for p in (order[:315], order[315:]) for k in ("X", "y"))
-    wrong = rng.choice(315, 31, replace=False)
-    y = y.copy()
-    y[wrong] = rng.normal(y.mean(), y.std(), 31)
+def robust(name: str, kind: str, m: int, seed: int) -> dict[str, float]:
+    """A tenth of some training targets replaced by draws of N(mean, variance)."""
+    data, rng, n = load(name, "It holds X and y, or training and test rows."), np.random.default_rng(seed), ROWS[name]
+    if "X" in data:
+        order = rng.permutation(len(data["y"]))
+        X, y, X_test, y_test = (data[k][p] for p in (order[:n], order[n:]) for k in ("X", "y"))
+    else:
+        X, y, X_test, y_test = data["X_train"][:n], data["y_train"][:n], data["X_test"], data["y_test"]
+    wrong = rng.choice(n, n // 10, replace=False)
+    y = y.astype(float)
+    y[wrong] = rng.normal(y.mean(), y.std(), n // 10)
     approximation: Any = FITC(m) if kind == "SPGP" else WeightSpace(Network(m), bound_noise=True)
     likelihood = DoubleExponential() if kind.startswith("robust") else Gaussian()
     model = GPRegressor(approximation=approximation, likelihood=likelihood, random_state=seed,
@@ -65,8 +69,11 @@ def robust(kind: str, m: int, seed: int) -> dict[str, float]:
     }
 
 
+KINDS = ("BN-MCN", "robust BN-MCN", "SPGP")
+
+
 def main() -> None:
-    options = arguments(__doc__, seeds=10, robust=1, units=25)
+    options = arguments(__doc__, seeds=10, robust=1, units=25, sets=ROWS)
     warnings.simplefilter("ignore")
     results = Results("spectral-toy", options.seconds)
     for seed in range(options.seeds):
@@ -75,8 +82,10 @@ def main() -> None:
         for h in (10, 50):
             results.once(f"spectrum/{h}/{seed}", lambda: spectrum(h, seed))  # noqa: B023
     for seed in range(options.robust):
-        for kind in ("BN-MCN", "robust BN-MCN", "SPGP"):
-            results.once(f"robust/{kind}/{seed}", lambda: robust(kind, options.units, seed))  # noqa: B023
+        for name in options.sets:
+            for kind in KINDS:
+                key = f"robust/{name}/{kind}/{seed}"
+                results.once(key, lambda: robust(name, kind, options.units, seed))  # noqa: B023
 
     def median(prefix: str, key: str) -> float:
         return float(np.median([f[key] for f in results.under(prefix)] or [np.nan]))
@@ -87,8 +96,12 @@ def main() -> None:
          f"{median(f'sinc/{k}/', 'far std'):.2f}"]
         for k, said in (("SSGP", 0.0022), ("SPGP", 0.0023))
     ]  # fmt: skip
-    hard = [[k, len(results.under(f"robust/{k}/")), f"{median(f'robust/{k}/', 'nmse'):.3f}",
-             f"{median(f'robust/{k}/', 'mnlp'):.2f}"] for k in ("BN-MCN", "robust BN-MCN", "SPGP")]  # fmt: skip
+    hard = [[name, n, k, len(results.under(f"robust/{name}/{k}/")), f"{median(f'robust/{name}/{k}/', 'nmse'):.3f}",
+             f"{median(f'robust/{name}/{k}/', 'mnlp'):.2f}"]
+            for name, n in ROWS.items() for k in KINDS if results.under(f"robust/{name}/{k}/")]  # fmt: skip
+    best = [name for name in ROWS if len(results.under(f"robust/{name}/")) >= len(KINDS)
+            and median(f"robust/{name}/robust BN-MCN/", "nmse")
+            < min(median(f"robust/{name}/{k}/", "nmse") for k in ("BN-MCN", "SPGP"))]  # fmt: skip
     text = f"""# Small experiments with sparse spectra and networks
 
 After Lázaro-Gredilla (2010). Medians over {options.seeds} seeds.
@@ -107,10 +120,14 @@ Root mean square error over [−8, 8] of a squared exponential of variance one: 
 
 ## Robust networks (C14)
 
-Pendulum, a random half to learn from, a tenth of its targets replaced by noise of the targets' own mean and variance;
-{options.units} basis functions, 40 iterations.
+A tenth of the targets to learn from replaced by noise of the targets' own mean and variance; {options.units} basis
+functions, 40 iterations. Of the original training rows the first thousand, of Pendulum a random half. "Robust" has
+double-exponential noise, whose scale is bounded in the place of the variance.
 
-{table(["", "seeds", "NMSE", "MNLP"], hard)}
+{table(["", "rows", "", "seeds", "NMSE", "MNLP"], hard)}
+
+The thesis claims that the robust network is clearly better than the other two on all sets but Pendulum. Its NMSE is the
+lowest of the three here on: {", ".join(best) or "none of them"}.
 """
     write_page("spectral-toy", "python benchmarks/reproduce/spectral_toy.py", results.began, text)
 

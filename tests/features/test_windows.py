@@ -148,6 +148,26 @@ def test_pairs_of_phases_integrate_them_out():
     assert pair.latents_["f"].features.size == 10
 
 
+class Scaled(TimeFrequency):
+    """Each feature times a number of its own."""
+
+    def K_fu(self, kernel, X):
+        return super().K_fu(kernel, X) * TIMES
+
+    def K_uu(self, kernel):
+        return TIMES[:, None] * super().K_uu(kernel) * TIMES
+
+
+TIMES = np.array([0.1, 3.0, 1.0, 40.0, 2.0])
+
+
+def test_a_multiple_of_a_feature_says_the_same():
+    given = RNG.normal(size=(5, 2)), np.zeros(5), np.full(2, 0.5), X[:5]
+    once, scaled = (fit(FITC(features=kind(*given))) for kind in (TimeFrequency, Scaled))
+    assert_allclose(scaled.log_evidence_, once.log_evidence_, rtol=1e-6)
+    assert_allclose(scaled.predict(X_NEW), once.predict(X_NEW), rtol=1e-5)
+
+
 def test_waves_bound_the_evidence_and_more_of_them_help():
     """VFE with any features is a lower bound, and adding features never lowers it."""
     exact = fit("exact").log_evidence_

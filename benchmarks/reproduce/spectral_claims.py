@@ -40,16 +40,17 @@ SAID = {
 class Found:
     """Medians over seeds."""
 
-    def __init__(self, results: Results):
-        self.results = results
+    def __init__(self, results: Results, which: str = ""):
+        self.results, self.which = results, which
 
     def sizes(self, name: str, method: str) -> list[int]:
         """Numbers of basis functions that were run, ascending; 0 for a full GP."""
+        name += self.which
         return sorted({int(k.split("/")[2]) for k in self.results.pieces if k.startswith(f"{name}/{method}/")})
 
     def median(self, name: str, method: str, m: int, key: str) -> float:
         """Of a score at m."""
-        return float(np.median([f[key] for f in self.results.under(f"{name}/{method}/{m}/")]))
+        return float(np.median([f[key] for f in self.results.under(f"{name}{self.which}/{method}/{m}/")]))
 
     def below(
         self,
@@ -99,9 +100,9 @@ def verdict(*tests: Test) -> tuple[str, str]:
     return found + (", as far as it was run" if len(outcomes) < len(tests) else ""), told
 
 
-def claims(results: Results, matter: tuple[int, ...]) -> str:
-    """The table of claims."""
-    f = Found(results)
+def claims(results: Results, matter: tuple[int, ...], which: str = "") -> str:
+    """The table of claims; ``which`` is the end of the names of sets of another size, where only those count."""
+    f = Found(results, which)
     below = f.below
     lines: list[tuple[str, str, tuple[str, str]]] = [
         ("C2", "Elevators: SSGP better than SPGP in both, near the full GP from m = 50 on, no over-fitting", verdict(
@@ -146,12 +147,13 @@ def claims(results: Results, matter: tuple[int, ...]) -> str:
             below("kin40k", "MMLPmix", FULL, "mnlp"))),
     ]  # fmt: skip
     rows: list[list[Any]] = [[number, text, outcome, told] for number, text, (outcome, told) in lines]
+    if which:
+        return table(["", "claim", "here", "figures"], [row for row in rows if row[2] != NOT_RUN])
     kept = "; ".join(f"{name}: {effective(results, name)} (thesis {text})" for name, text in EFFECTIVE.items())
     rows.append(["C16", "Effective dimension of BN-MCN's input weights", "see figures", kept])
     rows += [[number, text, f"[page]({page})", ""] for number, (text, page) in ELSEWHERE.items()]
     rows.sort(key=lambda row: int(row[0][1:]))
-    note = "Each comparison is at the m it names; smaller is better throughout. What is asked for is written out."
-    return f"{note}\n\n{table(['', 'claim', 'here', 'figures'], rows)}"
+    return table(["", "claim", "here", "figures"], rows)
 
 
 def floor(f: Found, method: str) -> list[Test]:
@@ -167,7 +169,8 @@ def floor(f: Found, method: str) -> list[Test]:
 
 def relevant(f: Found, matter: tuple[int, ...]) -> Test:
     """Whether each fit of the generated table gives the columns that matter the largest weights."""
-    pieces = {k: p["relevance"] for k, p in f.results.pieces.items() if k.startswith("robot/") and "relevance" in p}
+    found = {} if f.which else f.results.pieces
+    pieces = {k: p["relevance"] for k, p in found.items() if k.startswith("robot/") and "relevance" in p}
     if not pieces:
         return f"32 inputs {NOT_RUN}", None
     missed = [k for k, r in pieces.items() if set(np.argsort(r)[-len(matter) :]) != set(matter)]

@@ -61,8 +61,17 @@ def listed(text: str) -> list[str]:
     --------
     >>> listed("se, matern52 + periodic(period=7, column=day)")
     ['se', 'matern52 + periodic(period=7, column=day)']
+    >>> listed("mixture(bounded(mcn(50)), n=4), vfe(8, features=multi-scale())")
+    ['mixture(bounded(mcn(50)), n=4)', 'vfe(8, features=multi-scale())']
     """
-    return [part for part in (p.strip() for p in re.split(r",(?![^(\[]*[)\]])", text)) if part]
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part for part in map(str.strip, parts) if part]
 
 
 def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Settings) -> list[Settings]:

@@ -76,8 +76,14 @@ def started_like(model: Model, known: Sequence[Model]) -> Model | None:
 
 
 def plain_prior(model: Model) -> bool:
-    """Whether the whole prior is learned from all rows, or features that stand for it."""
-    return not model.approximation.strategies or all(l.features is not None for l in model.latents)
+    """Whether the whole prior is learned from all rows, or features that stand for it.
+
+    A variational bound is started so with points only: few windows, at the little noise that scouts find, ended lower.
+    """
+    if not model.approximation.strategies:
+        return True
+    bound = model.approximation.site_power is not None
+    return all(l.features is not None and (l.features.movable or not bound) for l in model.latents)
 
 
 def _factor(lengthscale: Any, length: str) -> float:

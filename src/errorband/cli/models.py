@@ -1,7 +1,7 @@
 """The models that the options name: a Gaussian process and its parts, or an estimator of its own."""
 
 import dataclasses
-from typing import Any
+from typing import Any, cast
 
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
@@ -106,8 +106,8 @@ def unfitted(settings: Settings, encoder: TableEncoder, model: Any, **options: A
         Arguments that an estimator gets if it has them: optimizer, random_state, verbose.
     """
     if isinstance(model, Mixture):
-        each: Any = unfitted(settings, encoder, model.model, **options)
-        return clone(model).set_params(model=each, random_state=options.get("random_state"))
+        each, mixture = unfitted(settings, encoder, model.model, **options), cast(Any, clone(model))
+        return mixture.set_params(model=each, random_state=options.get("random_state"))
     classes = encoder.task == "classification"
     if isinstance(model, BaseEstimator):
         model = _for_task(model, settings, classes)

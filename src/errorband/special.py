@@ -117,6 +117,7 @@ def log_exponential_tail(rate: Any, mean: Any, variance: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- others
+@jax.jit  # as `_relative`
 def log_gamma_ratio(x: Any, step: Any) -> Any:
     """Log Γ(x + step) − log Γ(x) for step ≥ 0, by Stirling's series where both terms are large."""
     large = jnp.maximum(x, 20.0)

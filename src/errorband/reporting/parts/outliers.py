@@ -26,7 +26,7 @@ def outlier_findings(model: Any, X: np.ndarray, names: RowNames) -> list[Finding
     if len(suspects) == 0:
         return []
     likeliest = suspects[np.argsort(-p[suspects], kind="stable")]
-    text = f"Outliers with more than even odds (outlier_probability_): {names.listed(likeliest, SHOWN)}."
+    text = f"Outliers with more than even odds: {names.listed(likeliest, SHOWN)}."
     if groups := bursts(X / model.scaling_.x_scale, suspects):
         together = listing([names.listed(group, SHOWN) for group in groups])
         text += f" Some are neighbours, as in a burst of wrong targets: {together}."

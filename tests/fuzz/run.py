@@ -118,8 +118,10 @@ def write(line: dict) -> None:
 
 def still_open() -> dict[int, str]:
     """Failures of all runs that were not drawn again without one."""
-    failures = {int(n): told for line in lines() for n, told in line.get("failures", {}).items()}
-    return {n: told for n, told in failures.items() if {"fixed": n} not in lines()}
+    told = lines()
+    fixed = {line.get("fixed") for line in told}
+    failures = {int(n): why for line in told for n, why in line.get("failures", {}).items()}
+    return {n: why for n, why in failures.items() if n not in fixed}
 
 
 def run(draws: int, seconds: float, kinds: list[str], part: int, parts: int) -> None:

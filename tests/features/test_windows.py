@@ -158,7 +158,7 @@ class Scaled(TimeFrequency):
         return TIMES[:, None] * super().K_uu(kernel) * TIMES
 
 
-TIMES = np.array([0.1, 3.0, 1.0, 40.0, 2.0])
+TIMES = np.array([0.5, 2.0, 1.0, -1.5, 0.8])  # of one order, as K_uu gets a little noise in units of its diagonal
 
 
 def test_a_multiple_of_a_feature_says_the_same():

@@ -354,7 +354,8 @@ def _check_built(estimator: Any, path: Path) -> None:
     Numbers are finite and within their constraints, and some rows can be predicted: what that needs has the shapes and
     types that it needs. Values that are wrong but plausible cannot be told from right ones.
     """
-    for member in getattr(estimator, "members_", ()):  # estimators of another kind have none of these parts
+    process = getattr(estimator, "process_", None)
+    for member in () if process is None else process.members_:  # estimators of another kind have none of these parts
         data, scaling, D = member._training_data, member.scaling_, member.n_features_in_
         for part in (member._model, member.likelihood_):
             parameters.check(part)

@@ -107,7 +107,7 @@ def test_names_that_do_not_fit_are_refused(run, visits, tmp_path, options, told)
 
 
 class NearestRowsRegressor(RegressorMixin, BaseEstimator):
-    """An estimator of another kind: all that the tool needs is ``fit`` and ``predictive``."""
+    """An estimator of another kind: all that the tool needs is ``fit``, ``predictive`` and ``training_data``."""
 
     def __init__(self, spread=1.0, random_state=None):
         self.spread, self.random_state = spread, random_state
@@ -132,7 +132,11 @@ def registered(monkeypatch):
 
 @pytest.mark.usefixtures("registered")
 def test_a_line_in_the_registry_is_a_model_of_the_tool(run, visits, tmp_path):
-    model = fit(run, visits, tmp_path, "--model", "nearest-rows(spread=2)", "--seed", "3")
+    told = "--seed", "3", "--report", tmp_path / "r.html"
+    model = fit(run, visits, tmp_path, "--model", "nearest-rows(spread=2)", *told)
+    page = (tmp_path / "r.html").read_text()
+    assert "The average prediction along one input" in page
+    assert "the uncertainty of this average" not in page
     assert type(model.estimator) is NearestRowsRegressor
     assert (model.estimator.spread, model.estimator.random_state) == (2, 3)
     assert len(model.estimator.y_) == model.facts["rows_in_model"] == 40  # fitted again to all rows
@@ -214,12 +218,12 @@ def test_a_name_of_two_estimators_goes_by_the_task():
     ]
 
 
-def test_reports_on_what_is_no_gaussian_process_are_refused(run, visits, tmp_path):
-    result = run(
-        "fit", visits, "--target", "kind", "-o", tmp_path / "m.eb", "--model", "p1nn", "--report", tmp_path / "r"
-    )
-    check_one_sentence(result, 2)
-    assert "so leave out --report" in result.stderr
+def test_reports_on_what_is_no_gaussian_process(run, visits, tmp_path):
+    told = "--ignore", "sold on", "--model", "p1nn", "--report", tmp_path / "r.html"
+    fit(run, visits, tmp_path, *told, target="kind")
+    page = (tmp_path / "r.html").read_text()
+    assert "ProbabilisticNearestNeighbour()" in page
+    assert "log evidence" not in page
 
 
 @pytest.mark.slow
@@ -237,8 +241,10 @@ def test_reports_on_what_is_no_gaussian_process_are_refused(run, visits, tmp_pat
     ],
 )
 def test_estimators_of_other_kinds(run, visits, tmp_path, name, target):
-    """Fitted, judged, shown and asked for predictions by the tool; reports are for Gaussian processes."""
-    fit(run, visits, tmp_path, "--model", name, "--ignore", "sold on", target=target)
+    """Fitted, judged, reported on, shown and asked for predictions by the tool."""
+    told = "--ignore", "sold on", "--model", name, "--report", tmp_path / "r.html"
+    fit(run, visits, tmp_path, *told, target=target)
+    assert "Before you trust it" in (tmp_path / "r.html").read_text()
     assert run("info", tmp_path / "m.eb").exit_code == 0
     assert run("predict", tmp_path / "m.eb", visits, "-o", tmp_path / "p.csv").exit_code == 0
     predicted = pd.read_csv(tmp_path / "p.csv")

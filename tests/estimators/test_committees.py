@@ -78,6 +78,9 @@ def test_online_is_batch():
     members = BayesianCommittee(MEMBER, weights="none", n_members=1)
     assert streamed(members).n_members_ == 4
     assert_allclose(members.predict(NEW), whole.predict(NEW), atol=0.1)
+    rows, targets = members.training_data()
+    assert_allclose(rows, X[np.concatenate(PARTS)])
+    assert_allclose(targets, Y[np.concatenate(PARTS)])
 
 
 def test_memory_is_constant():
@@ -87,6 +90,8 @@ def test_memory_is_constant():
         model.partial_fit(X[part], Y[part])
         sizes.append(sum(np.size(a) for a in model._state))
     assert len(set(sizes)) == 1
+    with pytest.raises(ValueError, match="forgot their rows"):
+        model.training_data()
 
 
 def labels():

@@ -32,7 +32,7 @@ def grown():
 
 def test_sweep_places_and_certificate_are_in_the_page(grown):
     model, X, y = grown
-    content, sweep = inducing(model), model.inducing_sweep_
+    content, sweep = inducing(model, model.training_data()[0]), model.inducing_sweep_
     assert content.places.shape == (sweep.chosen, 1)
     assert content.places.min() > 90  # in the units of the data
     assert np.isin(content.rows, model.training_data()[0]).all()
@@ -53,7 +53,7 @@ def test_sweep_places_and_certificate_are_in_the_page(grown):
 def test_two_inputs_are_drawn_and_more_are_a_table(grown):
     rng = np.random.default_rng(1)
     two = dataclasses.replace(
-        inducing(grown[0]), places=rng.normal(size=(9, 2)), rows=rng.normal(size=(30, 2)), sweep=None, moved=3
+        inducing(*grown[:2]), places=rng.normal(size=(9, 2)), rows=rng.normal(size=(30, 2)), sweep=None, moved=3
     )
     section = inducing_section(two, ["a", "b"])
     assert "3 inducing inputs had no part" in section.lead
@@ -72,14 +72,14 @@ def test_classes_and_models_without():
     page = report(model, X[60:], X[60:, 0] > 0, baselines=False).html
     assert "FITC sees the function through 5 inducing inputs" in page
     exact = GPRegressor(KERNEL, **options).fit(X, X[:, 0])
-    assert inducing(exact) is None
+    assert inducing(exact, X) is None
     assert inducing_section(None, ["a"]) is None
     learned = GPRegressor(KERNEL, approximation=VFE(4), random_state=0).fit(X, X[:, 0])
-    assert inducing(learned).fate == "learned with the hyperparameters"
+    assert inducing(learned, X).fate == "learned with the hyperparameters"
     part = VFE(4, optimize_inputs=[True, False])
     some = GPRegressor(KERNEL, approximation=part, optimizer=LBFGS(max_seconds=0.0), random_state=0)
     with pytest.warns(ConvergenceWarning):
-        assert inducing(some.fit(X, X[:, 0])).fate == "in part learned with the hyperparameters"
+        assert inducing(some.fit(X, X[:, 0]), X).fate == "in part learned with the hyperparameters"
 
 
 @pytest.mark.slow
@@ -102,5 +102,5 @@ def test_a_model_for_each_class_says_so_of_each():
     np.testing.assert_allclose(pictures[2].figure.data[1]["x"], made.content.inducing_of_each[2].places[:, 0])
     assert "The inducing inputs" in made.html
     exact = GPClassifier(KERNEL, **options).fit(X[:70], labels[:70])
-    assert inducing_of_each(exact) == ()
+    assert inducing_of_each(exact, X) == ()
     assert inducing_of_classes_section((), [], ["a", "b"]) is None

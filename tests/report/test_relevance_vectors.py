@@ -24,7 +24,7 @@ def machine():
 
 def test_the_report_lists_them_by_weight(machine):
     model, X, y = machine
-    (content,) = relevance_vectors(model)
+    (content,) = relevance_vectors(model, 40)
     assert len(content.vectors) == model.n_relevance_vectors_
     assert np.all(np.diff(content.weight) <= 0)
     assert np.isin(np.round(content.vectors, 9), np.round(model.training_data()[0], 9)).all()
@@ -41,13 +41,11 @@ def test_the_plot_marks_them(machine):
 
 def test_a_machine_for_each_class_and_other_models():
     vectors, precision = [np.zeros((2, 8)), np.ones((15, 8))], [np.array([4.0, 1.0]), np.ones(15)]
-    model = SimpleNamespace(
-        relevance_vectors_=vectors, precision_=precision, members_=[None, None], training_data=lambda: (np.zeros(30), 0)
-    )
-    first, second = relevance_vectors(model, ["cat", "dog"])
+    model = SimpleNamespace(relevance_vectors_=vectors, precision_=precision, members_=[None, None])
+    first, second = relevance_vectors(model, 30, ["cat", "dog"])
     np.testing.assert_allclose(first.weight, [1.0, 0.5])
     section = relevance_vectors_section((first, second), [f"x{i}" for i in range(8)])
     assert "Class cat: 2 relevance vectors of 30 rows; the first 6 of 8 inputs" in section.blocks[0]
     assert "the 12 of the largest weights" in section.blocks[1]
-    assert relevance_vectors(SimpleNamespace()) == ()
+    assert relevance_vectors(None, 30) == ()
     assert relevance_vectors_section((), ["x"]) is None

@@ -304,7 +304,7 @@ def test_an_input_made_from_the_target_is_named():
 def test_copies_of_rows_are_named():
     y = X[:, 0] ** 2
     again, target = np.vstack([X, X[3:5]]), np.append(y, y[3:5])
-    found = row_findings(again, target, X[:2] + 0.5, np.ones(2), RowNames.of(again, 302))
+    found = row_findings(again, target, X[:2] + 0.5, RowNames.of(again, 302))
     assert "2 training rows repeat another one, target and all (rows 300 and 301)" in found[0].text
 
 
@@ -312,8 +312,8 @@ def test_rows_that_were_filled_in_are_no_copies_and_have_a_star():
     names = RowNames.of(X, 300)
     same = X.copy()
     same[3:5] = X[7]
-    assert row_findings(same, X[:, 0], X + 2, np.ones(2), names)[0].title == "Duplicate inputs"
-    assert [f.title for f in row_findings(same, X[:, 0], X + 2, np.ones(2), names, [3, "4"])] == ["Extrapolation"]
+    assert row_findings(same, X[:, 0], X + 2, names)[0].title == "Duplicate inputs"
+    assert [f.title for f in row_findings(same, X[:, 0], X + 2, names, [3, "4"])] == ["Extrapolation"]
     marked = names.marked([3])
     assert marked.names[2:5].tolist() == ["2", "3 *", "4"]
     assert marked.told == "Rows are counted from 0. A star marks rows with missing cells, which were filled in."

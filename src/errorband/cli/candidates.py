@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from errorband.cli.models import check_names, model_named, unfitted
 from errorband.cli.settings import Settings
+from errorband.effects import searched
 from errorband.reporting.classification.baselines import CLASS_BASELINES, ClassBaseline, probabilities
 from errorband.reporting.regression.baselines import BASELINES, Baseline
 from errorband.tables import TableEncoder
@@ -134,7 +135,7 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
     def predict(X: Any, y: np.ndarray, X_new: Any, weights: Any = None) -> Any:
         fitted: Any = clone(estimator)
         fitted.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-        for member in getattr(fitted, "members_", [fitted]):
+        for member in searched(fitted):
             if getattr(getattr(member, "fit_result_", None), "interrupted", False):
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
         return probabilities(fitted, X_new, n_classes) if n_classes else fitted.predictive(X_new)

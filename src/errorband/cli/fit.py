@@ -94,7 +94,7 @@ def fit(
     o.check_output(output, "--output")
     o.check_output(report, "--report")
     from errorband.cli import fitting
-    from errorband.cli.models import check_names, check_report
+    from errorband.cli.models import check_names
     from errorband.cli.screen import Screen, named_scores
     from errorband.cli.settings import Settings
     from errorband.linalg import single_blas_thread
@@ -120,8 +120,6 @@ def fit(
         verbose=0 if quiet else 1,
     )
     check_names(settings)
-    if report is not None:
-        check_report(settings)
     screen = Screen(quiet)
     frame = fitting.read_data(data, id_column)
     encoder = TableEncoder.fit(

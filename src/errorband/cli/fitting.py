@@ -17,6 +17,7 @@ from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
 from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
+from errorband.effects import searched
 from errorband.estimators import Mixture
 from errorband.estimators.candidates import AUTO, Candidates, is_auto
 from errorband.missing import Donors
@@ -173,9 +174,9 @@ def fit(
             ) from error
     train = train[learnable.usable[train]]
     notes, cuts = [*learnable.notes, *chosen.notes], list(chosen.cuts)
-    sweeps = [member.inducing_sweep_ for member in _members(found) if hasattr(member, "inducing_sweep_")]
+    sweeps = [member.inducing_sweep_ for member in searched(found) if hasattr(member, "inducing_sweep_")]
     notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
-    notes += dict.fromkeys(str(member.certificate_) for member in _members(found) if hasattr(member, "certificate_"))
+    notes += dict.fromkeys(str(member.certificate_) for member in searched(found) if hasattr(member, "certificate_"))
     if not known.all():
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
@@ -292,14 +293,9 @@ def _tried(model: Any) -> Candidates | None:
     return found if isinstance(found, Candidates) else None
 
 
-def _members(model: Any) -> list[Any]:
-    """The fitted models that a model is made of; one for each class, say."""
-    return list(getattr(model, "members_", [model]))
-
-
 def _searches(model: Any) -> list[Any]:
     """How the searches of a fitted model and of those it is made of went."""
-    results = [getattr(member, "fit_result_", None) for member in _members(model)]
+    results = [getattr(member, "fit_result_", None) for member in searched(model)]
     return [r for r in results if hasattr(r, "converged")]
 
 
@@ -309,7 +305,7 @@ def _for_the_user(category: type[Warning]) -> bool:
 
 def facts(fitted: FittedModels, settings: Settings, encoded: Encoded, data: str, scores: list, verdict: str) -> dict:
     """Return the facts about the fit that the model file keeps, as JSON values."""
-    member = _members(fitted.final)[0]  # those of one model for each class are alike
+    member = getattr(fitted.final, "members_", [fitted.final])[0]  # those of one model for each class are alike
     kept = getattr(member, "approximation_", member)
     inducing = getattr(kept, "inducing_inputs", None)
     tried = {} if fitted.candidates is None else fitted.candidates.winners()

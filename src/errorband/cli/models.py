@@ -39,16 +39,6 @@ def check_names(settings: Settings) -> None:
         _spoken(TRANSFORM_NAMES, settings.target_transform)
 
 
-def check_report(settings: Settings) -> None:
-    """Refuse a report on what it cannot look inside, before the search."""
-    made = model_named(settings.model, settings.inducing)
-    if isinstance(made, BaseEstimator) and not isinstance(made, Mixture) and not hasattr(type(made), "latents_"):
-        raise Problem(
-            f"A report looks inside a Gaussian process and --model {settings.model} is none, so leave out --report.",
-            ExitCode.USAGE,
-        )
-
-
 def model_named(name: str, inducing: str | None = None) -> Any:
     """Return what --model and --inducing stand for: "auto", "exact", an approximation, features or an estimator.
 

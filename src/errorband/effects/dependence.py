@@ -11,8 +11,10 @@ from errorband.effects.known import (
     feature_position,
     input_names,
     inputs,
+    label_columns,
     main_latent,
     plain_inputs,
+    process,
     quiet,
     sample_rows,
 )
@@ -37,7 +39,8 @@ class PartialDependence:
     grid : array (g,)
         Its values.
     curve : GaussianPredictive
-        Posterior of the average of the latent function over the background rows, at each value of the grid.
+        Posterior of the average of the latent function over the background rows, at each value of the grid. Of a model
+        that is no Gaussian process only the mean is known: the standard deviation is NaN.
     n_rows : int
         Number of background rows.
     discrete : bool
@@ -54,6 +57,11 @@ class PartialDependence:
     discrete: bool
     in_target_units: bool = True
 
+    @property
+    def banded(self) -> bool:
+        """Whether the model knows how sure it is of the average."""
+        return bool(np.all(np.isfinite(self.curve.std)))
+
 
 @dataclasses.dataclass(frozen=True)
 class ClassDependence:
@@ -68,7 +76,8 @@ class ClassDependence:
     share : array (g, C)
         Average probability of each class over the background rows, at each value of the grid.
     lower, upper : arrays (g, C)
-        Where this average lies with probability 95 %, given what the model does not know of the latent functions.
+        Where this average lies with probability 95 %, given what the model does not know of the latent functions; NaN
+        if it is no Gaussian process.
     n_rows : int
         Number of background rows.
     discrete : bool
@@ -82,6 +91,11 @@ class ClassDependence:
     upper: np.ndarray
     n_rows: int
     discrete: bool
+
+    @property
+    def banded(self) -> bool:
+        """Whether the model knows how sure it is of the average."""
+        return bool(np.all(np.isfinite(self.upper)))
 
 
 def partial_dependence(
@@ -138,13 +152,18 @@ def partial_dependence(
     grid = np.asarray(grid, dtype=np.float64)
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
     g = len(grid)
+    if (inside := process(model)) is None:
+        mean = np.asarray(quiet(model.predictive, stacked).mean).reshape(g, b).mean(axis=1)
+        return PartialDependence(column, grid, GaussianPredictive(mean, np.full(g, np.nan)), b, discrete)
     which = latent or main_latent(model) or True
-    mean, variance = np.empty(g), np.empty(g)
+    # Members of a committee count otherwise where rows are asked about together: the average is that of predictions.
+    mean = quiet(inside.predict, stacked, latent=which).reshape(g, b).mean(axis=1)
+    variance = np.empty(g)
     for part in _parts(g, b):
-        means, cov = quiet(model.predict, stacked[b * part.start : b * part.stop], return_cov=True, latent=which)
+        _, cov = quiet(inside.predict, stacked[b * part.start : b * part.stop], return_cov=True, latent=which)
         k = np.arange(len(part))
         blocks = cov.reshape(len(k), b, len(k), b)[k, :, k, :]
-        mean[part], variance[part] = means.reshape(len(k), b).mean(axis=1), np.maximum(blocks.mean(axis=(1, 2)), 0.0)
+        variance[part] = np.maximum(blocks.mean(axis=(1, 2)), 0.0)
     curve = GaussianPredictive(mean, np.sqrt(variance))
     in_units = additive(model) and which == main_latent(model)
     return PartialDependence(column, grid, curve, b, discrete, in_units)
@@ -185,9 +204,12 @@ def class_dependence(
     grid, discrete = _grid(model, rows, column, n_grid)
     stacked, b = _stacked(rows, column, grid, n_rows, random_state)
     share = quiet(model.predict_proba, stacked).reshape(len(grid), b, -1).mean(axis=1)
+    if (inside := process(model)) is None:
+        unknown = np.full_like(share, np.nan)
+        return ClassDependence(column, grid, share, unknown, unknown, b, discrete)
     rng, averages = generator(random_state), []
     for part in _parts(len(grid), b):
-        draws = _probability_draws(model, stacked[b * part.start : b * part.stop], rng)
+        draws = _probability_draws(inside, stacked[b * part.start : b * part.stop], rng)
         averages.append(draws.reshape(N_DRAWS, len(part), b, -1).mean(axis=2))
     lower, upper = np.quantile(np.concatenate(averages, axis=1), [0.025, 0.975], axis=0)
     return ClassDependence(column, grid, share, lower, upper, b, discrete)
@@ -240,10 +262,8 @@ def _grid(model: Any, rows: np.ndarray, column: Input, n_grid: int) -> tuple[np.
     if column.levels:
         return np.arange(len(column.levels), dtype=np.float64), True
     values = column.values(rows)
-    # Numbers of nodes and the like: there is no value in between.
-    raw = [l.kernel.raw_columns(model.n_features_in_)[column.columns[0]] for l in model.members_[0].latents_.values()]
     found = np.unique(values)
-    if any(raw) or len(found) <= MAX_LEVELS:
+    if label_columns(model)[column.columns[0]] or len(found) <= MAX_LEVELS:
         return found, True
     low, high = np.quantile(values, [0.01, 0.99])
     if column.date and (step := (high - low) / (n_grid - 1)) > 7:

@@ -10,22 +10,38 @@ from errorband.estimators.hyperparameters import input_names
 from errorband.inputs import Input
 
 
+def process(model: Any) -> Any:
+    """The Gaussian process that a fitted estimator predicts with, ``process_``; None if it has none.
+
+    That is the estimator itself for most, and all members as one for a committee.
+    """
+    return getattr(model, "process_", None)
+
+
+def searched(model: Any) -> list[Any]:
+    """The fitted models inside an estimator that may have had a search each: one, or one for each class."""
+    return [model] if process(model) is None else list(process(model).members_)
+
+
 def search_log_evidence(model: Any) -> float:
     """Log evidence of the rows that were searched; a model conditioned on other rows remembers it."""
     return getattr(model, "search_log_evidence_", model.log_evidence_)
 
 
 def additive(model: Any) -> bool:
-    """Whether targets are the latent function plus noise, so that both have the same units."""
-    return model.likelihood_.location_scale
+    """Whether targets are a latent function plus noise, so that both have the same units."""
+    return process(model) is not None and process(model).likelihood_.location_scale
 
 
 def main_latent(model: Any) -> str | None:
     """Name of the latent function that predictions follow: the only one, or the one in the units of the target.
 
-    None if there are several and none of them is.
+    None if there are several and none of them is, or if there is no Gaussian process.
     """
-    names, likelihood = model.likelihood_.latent_names, model.likelihood_
+    if process(model) is None:
+        return None
+    likelihood = process(model).likelihood_
+    names = likelihood.latent_names
     if len(names) == 1:
         return names[0]
     return next((name for l, name in enumerate(names) if likelihood.latent_in_units(l)), None)
@@ -60,10 +76,17 @@ def plain_inputs(model: Any) -> tuple[Input, ...]:
     return tuple(Input.number(name, j) for j, name in enumerate(input_names(model)))
 
 
+def label_columns(model: Any) -> np.ndarray:
+    """Which inputs hold numbered labels, such as nodes of a graph, so that values in between mean nothing: (D,)."""
+    D = model.n_features_in_
+    kernels = [] if process(model) is None else [l.kernel for l in process(model).members_[0].latents_.values()]
+    return np.any([np.zeros(D, bool), *(kernel.raw_columns(D) for kernel in kernels)], axis=0)
+
+
 def posterior_draws(model: Any, X: np.ndarray, n: int, random_state: Any = 0) -> np.ndarray:
     """Functions drawn from the posterior at the rows of X: (n, rows)."""
     latent = main_latent(model) or True
-    return quiet(model.sample_posterior, X, n_samples=n, random_state=random_state, latent=latent)
+    return quiet(process(model).sample_posterior, X, n_samples=n, random_state=random_state, latent=latent)
 
 
 def quiet(method: Any, X: np.ndarray, **options: Any) -> Any:

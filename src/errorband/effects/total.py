@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from errorband.effects.known import additive, inputs, main_latent, plain_inputs, quiet, sample_rows
+from errorband.effects.known import additive, inputs, main_latent, plain_inputs, process, quiet, sample_rows
 from errorband.inputs import Input
 from errorband.parameters.checks import generator
 
@@ -112,11 +112,11 @@ def significance(
     found = np.full(len(columns), np.inf)
     if hasattr(model, "predict_proba") or main_latent(model) is None or n < 2:
         return found
-    order = rng.permutation(n)
+    order, latent = rng.permutation(n), main_latent(model)
     for i, column in enumerate(columns):
         changed, own = rows.copy(), np.array(column.columns)
         changed[np.ix_(order, own)] = rows[np.ix_(np.roll(order, 1), own)]
-        mean, cov = quiet(model.predict, np.vstack([rows, changed]), return_cov=True, latent=main_latent(model))
+        mean, cov = quiet(process(model).predict, np.vstack([rows, changed]), return_cov=True, latent=latent)
         variance = np.diag(cov)[:n] + np.diag(cov)[n:] - 2 * np.diag(cov[:n, n:])
         found[i] = np.sqrt(np.mean((mean[n:] - mean[:n]) ** 2) / max(float(np.mean(variance)), 1e-300))
     return found
@@ -126,6 +126,8 @@ def _response(model: Any, rows: np.ndarray) -> np.ndarray:
     """What is predicted: (n, 1) for a mean, (n, C) for class probabilities."""
     if hasattr(model, "predict_proba"):
         return quiet(model.predict_proba, rows) / np.sqrt(2)
+    if process(model) is None:
+        return np.asarray(quiet(model.predictive, rows).mean)[:, None]
     # The latent mean where it is the same: it needs no variances.
     latent = main_latent(model) if additive(model) else False
-    return quiet(model.predict, rows, latent=latent)[:, None]
+    return quiet(process(model).predict, rows, latent=latent)[:, None]

@@ -283,6 +283,11 @@ class GaussianProcess(Savable, WithArguments):
 
     # ------------------------------------------------------------------ what reports and tools ask for
     @property
+    def process_(self) -> Any:
+        """The Gaussian process that predictions come from: the model itself."""
+        return self
+
+    @property
     def members_(self) -> list[Any]:
         """The fitted models this one is made of: itself, or one for each class with ``multi_class="one_vs_rest"``."""
         check_is_fitted(self)

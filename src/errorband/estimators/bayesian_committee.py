@@ -140,7 +140,13 @@ class BayesianCommittee(Committee):
         """
         if not hasattr(self, "committee_"):
             return self.fit(X, y)
-        self._take_in([_condition(self.first_, X, np.asarray(y))])
+        y = np.asarray(y)
+        self._take_in([_condition(self.first_, X, y)])
+        if self.query is not None:
+            self._learned_from = None
+        elif self._learned_from is not None:
+            rows, targets = self._learned_from
+            self._learned_from = np.concatenate([rows, np.asarray(X)]), np.concatenate([targets, y])
         return self
 
     def _check(self) -> None:

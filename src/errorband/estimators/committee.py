@@ -44,6 +44,7 @@ class Committee(Savable, BaseEstimator):
     random_state: Any
     first_: Any
     committee_: Any
+    _learned_from: tuple[np.ndarray, np.ndarray] | None
 
     # ------------------------------------------------------------------ fitting
     def fit(self, X: Any, y: Any) -> Any:
@@ -59,6 +60,7 @@ class Committee(Savable, BaseEstimator):
         check_whole(type(self).__name__, "communication", self.communication, least=0)
         rng = check_random_state(self.random_state)
         X, y = self._checked(X, y)
+        self._learned_from = np.asarray(X), y
         first = self._first(X, y, rng)
         self._keep(first)
         parts = self._with_rows_in_common(self._parts(first, X, rng), rng)
@@ -154,6 +156,7 @@ class Committee(Savable, BaseEstimator):
     def _with_posterior(self, posterior: Posterior) -> Any:
         """The first member with what all of them know."""
         whole = copy.copy(self.first_)
+        whole._remember_search()
         whole.posterior_, whole.log_evidence_ = posterior, self.log_evidence_
         whole._training_data = None
         return whole
@@ -205,6 +208,24 @@ class Committee(Savable, BaseEstimator):
         """R² of regression, share of right labels of classification."""
         check_is_fitted(self)
         return self.committee_.score(X, y)
+
+    # ------------------------------------------------------------------ what reports and tools ask for
+    @property
+    def process_(self) -> Any:
+        """The Gaussian process that predictions come from: the members as one."""
+        check_is_fitted(self)
+        return self.committee_
+
+    def training_data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs (n, D) and targets or labels (n,) the committee learned from, in the units of the data."""
+        check_is_fitted(self)
+        if self._learned_from is None:
+            raise ValueError(
+                f"This {type(self).__name__} took in batches at its query points and forgot their rows, which are "
+                "asked for here: give them along, as X_train and y_train."
+            )
+        X, y = self._learned_from
+        return X.astype(np.float64), y
 
     @property
     def kernel_(self) -> Any:

@@ -88,9 +88,12 @@ def report(
 ) -> Report:
     """Report on a fitted regressor or classifier, from its predictions of held-out rows.
 
+    What only a Gaussian process knows of itself (hyperparameters, evidence, bands of average effects, surprising
+    training rows) is left out for a model of another kind.
+
     Parameters
     ----------
-    model : GPRegressor or GPClassifier
+    model : estimator of errorband
         A fitted model, or a pipeline or search that ends in one. The report then speaks of inputs as the model sees
         them, behind the steps of the pipeline.
     X_test, y_test : arrays, DataFrame and Series, or the like
@@ -139,11 +142,6 @@ def report(
     """
     model, X_test, X_train = inside(model, X_test, X_train)
     _check_model(model)
-    if not hasattr(type(model), "latents_"):
-        raise TypeError(
-            f"A report looks inside a Gaussian process, and {type(model).__name__} is none; "
-            "errorband.reporting.assess(model, X, y) judges its predictions."
-        )
     target = target or str(getattr(y_test, "name", None) or "target")
     options: dict[str, Any] = {
         "X_train": X_train,
@@ -223,8 +221,9 @@ def assess(
 
 
 def _check_model(model: Any) -> None:
-    if not (
-        (is_regressor(model) and hasattr(model, "predictive")) or (is_classifier(model) and hasattr(model, "decide"))
-    ):
+    predicts = (is_regressor(model) and hasattr(model, "predictive")) or (
+        is_classifier(model) and hasattr(model, "predict_proba")
+    )
+    if not (predicts and hasattr(model, "training_data")):
         raise TypeError(f"A report takes a fitted errorband regressor or classifier; got {type(model).__name__}.")
     check_is_fitted(model)

@@ -34,7 +34,6 @@ from errorband.reporting.parts.data import (
     RowNames,
     described,
     grid_of_two,
-    has_labels,
     leave_one_out,
     ranked_inputs,
     subset,
@@ -76,23 +75,23 @@ def build_classification(
             model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target, donors=donors,
             class_names=class_names,
         )  # fmt: skip
-    a = assessment
+    a, process = assessment, effects.process(model)
     train_X, train = training(model, X_train, y_train, lambda y: class_codes(model, y, "y_train"))
     test_X = effects.inputs(model, X_test)
     classes = tuple(map(str, model.classes_ if class_names is None else class_names))
     n = len(classes)
     rng = np.random.default_rng(random_state)
     left_out = leave_one_out(model)
-    rows = hyperparameters(model, target, classes=classes)
+    rows = () if process is None else hyperparameters(process, target, classes=classes)
     importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
     names = RowNames.of(X_train, len(train))
     kept_names = (
-        names if left_out is None else RowNames.of(X_train, len(left_out.y), getattr(model, "active_rows_", None))
+        names if left_out is None else RowNames.of(X_train, len(left_out.y), getattr(process, "active_rows_", None))
     )
     findings = [
         *fit_findings(model, rows, train),
         *input_findings(columns, importance),
-        *row_findings(train_X, train, test_X, np.asarray(model.scaling_.x_scale), names, incomplete),
+        *row_findings(train_X, train, test_X, names, incomplete),
         *leak_findings(train_X, train, columns, classes=True),
         *missing_findings(incomplete, test_X, names.told),
         *_findings(a, train, classes, left_out, kept_names),
@@ -117,14 +116,14 @@ def build_classification(
         relevance=importance,
         order=order,
         effects=tuple(_curve(model, train_X, train, columns[j], shown) for j in useful[:MAX_EFFECTS]),
-        surprises=None if left_out is None else _surprises(left_out, marked, columns, order, model, classes),
+        surprises=None if left_out is None else _surprises(left_out, marked, columns, order, process, classes),
         rows_told=marked.told,
         hyperparameters=tuple(rows),
         map=_map(model, train_X, train, shown) if len(columns) == 2 and all(c.plain for c in columns) else None,
-        inducing=inducing(model, automatic),
-        relevance_vectors=relevance_vectors(model, classes),
-        basis=basis(model, test_X),
-        inducing_of_each=inducing_of_each(model),
+        inducing=inducing(process, train_X, automatic),
+        relevance_vectors=relevance_vectors(process, len(train), classes),
+        basis=basis(process, test_X),
+        inducing_of_each=inducing_of_each(process, train_X),
     )
 
 
@@ -201,7 +200,7 @@ def _curve(model: Any, X: np.ndarray, codes: np.ndarray, column: Input, shown: n
 
 
 def _map(model: Any, X: np.ndarray, codes: np.ndarray, shown: np.ndarray) -> ClassMap | None:
-    if has_labels(model):
+    if effects.label_columns(model).any():
         return None
     axes, at = grid_of_two(X)
     share = quiet(model.predict_proba, at).reshape(MAP_POINTS, MAP_POINTS, -1)

@@ -128,15 +128,15 @@ def class_curve(c: ClassCurve, classes: Sequence[str], shown: Sequence[int]) -> 
         told = [
             [column.shown(v, brief), lo, hi] for v, lo, hi in zip(e.grid, e.lower[:, i], e.upper[:, i], strict=True)
         ]
-        text = hover(f"{label(column.name)} %{{customdata[0]}}", f"{name} %{{y:.1%}}",
-                     "95 % band %{customdata[1]:.1%} to %{customdata[2]:.1%}")  # fmt: skip
+        ends = ["95 % band %{customdata[1]:.1%} to %{customdata[2]:.1%}"] if e.banded else []
+        text = hover(f"{label(column.name)} %{{customdata[0]}}", f"{name} %{{y:.1%}}", *ends)
         mode = "markers" if e.discrete else "lines"
         marker = DOT | {"color": colour, "symbol": SYMBOLS[k], "size": 9, "opacity": 1}
         more: dict[str, Any] = {}
         if e.discrete:
             more["error_y"] = {"type": "data", "symmetric": False, "array": e.upper[:, i] - e.share[:, i],
                                "arrayminus": e.share[:, i] - e.lower[:, i], "color": colour}  # fmt: skip
-        else:
+        elif e.banded:
             data.append(band(grid, e.lower[:, i], e.upper[:, i], _faint(colour), showlegend=False))
         data.append(line(grid, e.share[:, i], colour, dash=DASHES[k], width=2.5, mode=mode, name=name, marker=marker,
                          customdata=told, hoverinfo="all", hovertemplate=text, **more))  # fmt: skip
@@ -154,7 +154,8 @@ def class_curve(c: ClassCurve, classes: Sequence[str], shown: Sequence[int]) -> 
         f"Average probability of the classes along {column.name} from {column.shown(e.grid[0], number)} to "
         f"{column.shown(e.grid[-1], number)}: {listing(ends, most=6)}."
     )
-    shape = layout(label(column.name), "probability", showlegend=True, yaxis=_shares(e.upper[:, shown]))
+    top = np.fmax(e.share, e.upper)[:, shown]
+    shape = layout(label(column.name), "probability", showlegend=True, yaxis=_shares(top))
     shape["xaxis"] |= axis_along(column, e.grid, e.discrete)
     shape["yaxis2"] = {"overlaying": "y", "visible": False, "range": [0, 1], "fixedrange": True}
     return Figure(data, shape, alt, height=300)

@@ -49,10 +49,9 @@ def class_header(c: ClassificationContent) -> Html:
 
 def class_sections(c: ClassificationContent) -> list[Section]:
     """All sections, in the order of reading."""
-    clear = "Nothing stood out: the search converged, the probabilities hold, and the data show no oddities."
     parts = (
-        findings_section(c, clear), _map(c), _data(c), _metrics(c), _predictions(c), _decisions(c), _relevance(c),
-        _effects(c), _surprises(c), search_section(c), candidates_section(c),
+        findings_section(c, "the probabilities hold"), _map(c), _data(c), _metrics(c), _predictions(c), _decisions(c),
+        _relevance(c), _effects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
         relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
         basis_section(c.basis),
@@ -76,7 +75,7 @@ def _map(c: ClassificationContent) -> Section | None:
         for i in chosen
     ]
     lead = "Probabilities averaged over what the model does not know: they fade away from the rows."
-    return Section("function", "The probabilities", lead, [plots])
+    return Section("function", "The probabilities", lead if c.summary.process else "", [plots])
 
 
 def _data(c: ClassificationContent) -> Section:
@@ -176,7 +175,7 @@ def _relevance(c: ClassificationContent) -> Section | None:
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         "By how much the probabilities typically change when this input alone is replaced by that of another row "
-        "(the square root of their total-effect variance). Interactions count; any kernel will do." + more
+        "(the square root of their total-effect variance). Interactions count." + more
     )
     return Section("relevance", "Which inputs matter", "", [Plot(figure, caption)])
 
@@ -198,7 +197,9 @@ def _effects(c: ClassificationContent) -> Section | None:
     lead = f"The average probability of {which} along one input, the others as they are in {background}. "
     if alone:
         lead = f"The probability of {which} along the input. "
-    lead += "The band is the uncertainty of this average; ticks below are training rows of the class. "
+    if c.effects[0].effect.banded:
+        lead += "The band is the uncertainty of this average. "
+    lead += "Ticks below are training rows of the class. "
     if not alone:
         lead += f"Inputs with less than {percent(LEAST_RELEVANCE)} of the largest relevance are not shown. "
     if c.choices is None and len(shown) < len(c.classes):

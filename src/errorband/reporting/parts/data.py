@@ -51,11 +51,14 @@ def grid_of_two(X: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def leave_one_out(model: Any) -> Any:
-    """``model.loo()``, or None where inference has no closed form for it."""
-    if isinstance(getattr(model, "active_rows_", None), list):  # each class has learned from rows of its own
+    """What each training row is expected to be given the others; None where there is no closed form for it."""
+    process = effects.process(model)
+    if process is None or process.n_training_rows_ is None:  # a committee does not have all rows in one place
+        return None
+    if isinstance(getattr(process, "active_rows_", None), list):  # each class has learned from rows of its own
         return None
     try:
-        return model.loo()
+        return process.loo()
     except NotImplementedError:
         return None
 
@@ -104,9 +107,3 @@ def described(columns: Sequence[Input], order: Sequence[int], row: np.ndarray) -
 def subset(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     """Positions of at most so many of n rows, drawn at random."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-
-
-def has_labels(model: Any) -> bool:
-    """Whether some input holds numbered labels, such as nodes of a graph, so that values in between mean nothing."""
-    latents = model.members_[0].latents_.values()
-    return bool(np.any([latent.kernel.raw_columns(model.n_features_in_) for latent in latents]))

@@ -73,7 +73,6 @@ def row_findings(
     X: np.ndarray,
     y: np.ndarray,
     X_test: np.ndarray,
-    scale: np.ndarray,
     names: RowNames,
     incomplete: Sequence[object] = (),
 ) -> list[Finding]:
@@ -82,6 +81,8 @@ def row_findings(
     Rows that are ``incomplete`` have values that were filled in, which may be those of others.
     """
     found: list[Finding] = []
+    spread = np.std(X, axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
     if (whole := ~names.among(incomplete)).any():
         X, y, names = X[whole], y[whole], RowNames(names.names[whole], names.told)
     _, member, times = np.unique(X, axis=0, return_inverse=True, return_counts=True)

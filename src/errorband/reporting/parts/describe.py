@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from errorband.effects import input_names
+from errorband.effects import input_names, process
 from errorband.kernels import Kernel, Product, Scaled, Sum
 from errorband.reporting.text import listing, number
 
@@ -15,8 +15,9 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
     If the method was chosen automatically, "Automatic" says why: ``automatic`` if the caller made that choice, else
     the estimator's own words.
     """
-    if not hasattr(model, "members_"):  # an estimator of another kind
-        return {"Model": " ".join(repr(model).split())}
+    if (inside := process(model)) is not model:  # an estimator of another kind, or made of several
+        parts = {} if inside is None else describe(inside, automatic)
+        return {"Model": " ".join(repr(model).split()), **{k: v for k, v in parts.items() if k != "Method"}}
     members = model.members_
     if len(members) > 1:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}

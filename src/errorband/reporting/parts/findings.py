@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from errorband import effects
 from errorband.estimators.hyperparameters import Hyperparameter
 from errorband.parameters import Interval, entries
 from errorband.reporting.text import listing, number, percent
@@ -32,16 +33,29 @@ def warnings_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> list[Finding]:
-    """Return findings about the search, inference, jitter, noise and bounds."""
-    found: list[Finding] = []
+    """Return findings about the search; and about inference, jitter, noise and bounds of a Gaussian process."""
+    process = effects.process(model)
+    if process is None:
+        return _search(model)
+    return _search(process) + _posterior(process) + _noise(process, rows, y) + _bounds(process.members_[0])
+
+
+def _search(model: Any) -> list[Finding]:
+    if not hasattr(model, "fit_result_"):  # nothing to search for
+        return []
     searches = model.fit_result_ if isinstance(model.fit_result_, list) else [model.fit_result_]
     result = next((r for r in searches if r is not None and not r.settled), searches[0])
     if result is None:
         given = "as given (optimizer=None)" if model.optimizer is None else "where the search would have started"
-        found.append(Finding("note", "Hyperparameters were not learned", f"They were kept {given}."))
-    elif not result.settled:
-        text = f"{result.message} Largest entry of the gradient: {number(result.gradient_norm, 2)}."
-        found.append(Finding("warning", "The search for hyperparameters did not converge", text))
+        return [Finding("note", "Hyperparameters were not learned", f"They were kept {given}.")]
+    if result.settled:
+        return []
+    text = f"{result.message} Largest entry of the gradient: {number(result.gradient_norm, 2)}."
+    return [Finding("warning", "The search for hyperparameters did not converge", text)]
+
+
+def _posterior(model: Any) -> list[Finding]:
+    found: list[Finding] = []
     if not model.inference_status_.converged:
         found.append(Finding("warning", "The posterior was not found exactly", model.inference_status_.message))
     if model.jitter_ > 0:
@@ -50,7 +64,7 @@ def fit_findings(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> l
             "without noise are a common cause."
         )
         found.append(Finding("warning", "Jitter was added", text))
-    return found + _noise(model, rows, y) + _bounds(model.members_[0])
+    return found
 
 
 def _noise(model: Any, rows: Sequence[Hyperparameter], y: np.ndarray) -> list[Finding]:

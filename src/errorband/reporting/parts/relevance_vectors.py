@@ -35,8 +35,8 @@ class RelevanceContent:
     label: str = ""
 
 
-def relevance_vectors(model: Any, classes: Sequence[str] = ()) -> tuple[RelevanceContent, ...]:
-    """One entry for each machine of a fitted model; none if it is of another kind."""
+def relevance_vectors(model: Any, n_rows: int, classes: Sequence[str] = ()) -> tuple[RelevanceContent, ...]:
+    """One entry for each machine of a model fitted to so many rows; none if it is of another kind."""
     if not hasattr(model, "relevance_vectors_"):
         return ()
     vectors, precision = model.relevance_vectors_, model.precision_
@@ -45,7 +45,7 @@ def relevance_vectors(model: Any, classes: Sequence[str] = ()) -> tuple[Relevanc
     found = []
     for places, alpha, name in zip(vectors, precision, classes, strict=True):
         order = np.argsort(alpha)
-        found.append(RelevanceContent(places[order], 1 / np.sqrt(alpha[order]), len(model.training_data()[0]), name))
+        found.append(RelevanceContent(places[order], 1 / np.sqrt(alpha[order]), n_rows, name))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ def header(c: Any, tiles: Sequence[tuple[str, str]]) -> Html:
         el("p", f"{s.estimator}: {s.target} from {count(len(s.input_names), 'input')}", class_="kicker"),
         el("h1", c.title),
         el("p", " ".join(c.verdict), class_="verdict"),
-        el("dl", *[el("div", el("dt", name), el("dd", value)) for name, value in tiles], class_="tiles"),
+        el("dl", *[el("div", el("dt", k), el("dd", v)) for k, v in tiles if v != MISSING], class_="tiles"),
         el("dl", *[join([el("dt", name), el("dd", value)]) for name, value in s.parts.items()], class_="parts"),
     )
 
@@ -35,9 +35,11 @@ def footer(c: Any) -> str:
     return f"Made with {c.summary.versions}. This file is complete in itself and opens without a network."
 
 
-def findings_section(c: Any, clear: str) -> Section:
-    """Warnings and notes; ``clear`` is said where there are none."""
+def findings_section(c: Any, hold: str) -> Section:
+    """Warnings and notes; where there are none, that what should ``hold`` does."""
     if not c.findings:
+        search = "" if c.summary.converged is None else "the search converged, "
+        clear = f"Nothing stood out: {search}{hold}, and the data show no oddities."
         return Section("findings", "Before you trust it", "", [el("p", clear, class_="all-clear")])
     items = [
         el("li", el("strong", f.title), ". ", f.text, class_=f.level, aria_label=f"{f.level}: {f.title}")
@@ -145,8 +147,10 @@ def candidate_rows(found: Candidates) -> list[tuple[str, bool, str, str, str]]:
     ]
 
 
-def hyperparameters_section(c: Any) -> Section:
-    """The values found."""
+def hyperparameters_section(c: Any) -> Section | None:
+    """The values found; None if there are none."""
+    if not c.hyperparameters:
+        return None
     rows = [[join([h.name, el("small", f" {h.part}")]), number(h.value, 4), h.unit] for h in c.hyperparameters]
     head = ["Hyperparameter", "Value", "Unit"]
     blocks = [table(head, rows[:HYPERPARAMETERS_SHOWN], "Fitted hyperparameters", "stack plain", (1,))]

@@ -16,12 +16,15 @@ from errorband.training import FitResult
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The model, its data and its search. ``converged`` is None if nothing was searched.
+    """The model, its data and its search. ``converged`` is None if nothing was searched, ``log_evidence`` NaN without.
+
+    ``process`` says whether there is a Gaussian process inside, which knows what it does not know.
 
     ``input_names`` are those of the columns of the table, ``feature_names`` of what the model sees of them.
     """
 
     estimator: str
+    process: bool
     parts: dict[str, str]
     log_evidence: float
     n_train: int
@@ -47,14 +50,17 @@ def summary(
 
     from errorband import __version__
 
-    result, trace, starts = search_of(model), np.zeros(0), ()
-    if result is not None:  # the search saw standardised targets: shift to the density of the targets as given
-        shift = effects.search_log_evidence(model) - result.value
+    process = effects.process(model)
+    result, trace, starts = search_of(model if process is None else process), np.zeros(0), ()
+    if result is not None and process is not None:
+        # The search saw standardised targets: shift to the density of the targets as given.
+        shift = effects.search_log_evidence(process) - result.value
         trace, starts = np.asarray(result.trace) + shift, tuple(s + shift for s in result.starts)
     return Summary(
         estimator=type(model).__name__,
+        process=process is not None,
         parts=describe(model, automatic),
-        log_evidence=float(model.log_evidence_),
+        log_evidence=np.nan if process is None else float(process.log_evidence_),
         n_train=n_train,
         n_test=n_test,
         input_names=tuple(c.name for c in (effects.plain_inputs(model) if columns is None else columns)),
@@ -67,13 +73,13 @@ def summary(
         starts=starts,
         trace=trace,
         versions=f"errorband {__version__}, JAX {jax.__version__}, Python {platform.python_version()}",
-        candidates=tried if isinstance(tried := getattr(model, "candidates_", None), Candidates) else None,
+        candidates=tried if isinstance(tried := getattr(process, "candidates_", None), Candidates) else None,
     )
 
 
 def search_of(model: Any) -> FitResult | None:
-    """Return the search of a model; those of a one-vs-rest classifier are added up."""
-    result = model.fit_result_
+    """Return the search of a model, if it has one; those of a model for each class are added up."""
+    result = getattr(model, "fit_result_", None)
     if not isinstance(result, list):
         return result
     worst = min(result, key=lambda r: r.converged)

@@ -19,7 +19,6 @@ from errorband.reporting.parts.data import (
     RowNames,
     described,
     grid_of_two,
-    has_labels,
     leave_one_out,
     ranked_inputs,
     subset,
@@ -78,12 +77,12 @@ def build_regression(
         assessment = assess_regression(
             model, X_test, y_test, X_train=X_train, y_train=y_train, baselines=baselines, target=target, donors=donors
         )
-    a = assessment
+    a, process = assessment, effects.process(model)
     train_X, train_y = training(model, X_train, y_train, as_numbers)
     test_X = effects.inputs(model, X_test)
     names, test_names = RowNames.of(X_train, len(train_y)), RowNames.of(X_test, len(a.y))
     rng = np.random.default_rng(random_state)
-    rows = hyperparameters(model, target)
+    rows = () if process is None else hyperparameters(process, target)
     importance, order, useful = ranked_inputs(model, train_X, columns, random_state)
     ranked = [columns[j] for j in order]
     several = train_X.shape[1] > 1
@@ -98,16 +97,16 @@ def build_regression(
         *straight_findings(
             [e for j, e in zip(useful, curves, strict=False) if importance[j] >= TELLING * importance.max()], idle
         ),
-        *row_findings(train_X, train_y, test_X, np.asarray(model.scaling_.x_scale), names, incomplete),
+        *row_findings(train_X, train_y, test_X, names, incomplete),
         *leak_findings(train_X, train_y, columns, classes=False),
         *missing_findings(incomplete, test_X, test_names.told),
         *band_findings(a.calibration.at, groups, len(a.y)),
         *spread_findings(a.predictive.std),
-        *basis_findings(model, a.calibration.at, a.y, a.predictive),
+        *basis_findings(process, a.calibration.at, a.y, a.predictive),
     ]
     left_out, surprises = leave_one_out(model), None
     if left_out is not None:
-        kept, kept_names = model.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(model))
+        kept, kept_names = process.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(process))
         z = normal_scores(left_out.y, left_out.predictive)
         findings += error_findings(
             z,
@@ -116,10 +115,10 @@ def build_regression(
             ranked[:MAX_GROUPED_INPUTS],
             target,
             kept_names,
-            gaussian=model.likelihood_.conjugate,
-            own=own_scores(z, model),
+            gaussian=process.likelihood_.conjugate,
+            own=own_scores(z, process),
         )
-        findings += outlier_findings(model, kept, kept_names)
+        findings += outlier_findings(process, kept, kept_names)
         surprises = _surprises(left_out, z, kept, kept_names.marked(incomplete), columns, order)
     return RegressionContent(
         title=title,
@@ -144,9 +143,9 @@ def build_regression(
         hyperparameters=tuple(rows),
         curve=None if several else _curve(model, train_X, train_y, test_X, rng),
         map=_map(model, train_X, rng) if len(columns) == 2 and all(c.plain for c in columns) else None,
-        inducing=inducing(model, automatic),
-        relevance_vectors=relevance_vectors(model),
-        basis=basis(model, test_X),
+        inducing=inducing(process, train_X, automatic),
+        relevance_vectors=relevance_vectors(process, len(train_y)),
+        basis=basis(process, test_X),
     )
 
 
@@ -194,13 +193,13 @@ def _suspects(findings: Sequence[Finding], X: np.ndarray, y: np.ndarray, names: 
 
 
 def _effects(model: Any, X: np.ndarray, chosen: Sequence[Input]) -> tuple[effects.PartialDependence, ...]:
-    if effects.main_latent(model) is None:
+    if effects.process(model) is not None and effects.main_latent(model) is None:
         return ()
     return tuple(effects.partial_dependence(model, X, column) for column in chosen)
 
 
 def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np.random.Generator) -> Curve | None:
-    if has_labels(model):
+    if effects.label_columns(model).any():
         return None
     both = np.concatenate([X[:, 0], X_test[:, 0]])
     margin = 0.06 * (np.ptp(both) or 1.0)
@@ -215,11 +214,14 @@ def _curve(model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, rng: np
 
 
 def _map(model: Any, X: np.ndarray, rng: np.random.Generator) -> Map | None:
-    if has_labels(model):
+    if effects.label_columns(model).any():
         return None
     axes, at = grid_of_two(X)
-    latent = effects.additive(model)
-    mean, std = quiet(model.predict, at, return_std=True, latent=effects.main_latent(model) if latent else False)
+    if latent := effects.additive(model):
+        mean, std = quiet(effects.process(model).predict, at, return_std=True, latent=effects.main_latent(model))
+    else:
+        there = quiet(model.predictive, at)
+        mean, std = there.mean, there.std
     shape = (MAP_POINTS, MAP_POINTS)
     shown = subset(len(X), MAX_POINTS, rng)
     return Map(axes[0], axes[1], mean.reshape(shape), std.reshape(shape), X[shown], len(X), latent)

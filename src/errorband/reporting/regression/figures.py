@@ -132,17 +132,15 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     c, grid = e.input, e.input.on_axis(e.grid)
     lower, upper = e.curve.interval(0.95)
     custom = [[c.shown(v, brief), lo, hi] for v, lo, hi in zip(e.grid, lower, upper, strict=True)]
-    text = hover(
-        f"{label(c.name)} %{{customdata[0]}}", "average %{y:.4g}",
-        "95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}",
-    )  # fmt: skip
+    shown = ["95 % band %{customdata[1]:.4g} to %{customdata[2]:.4g}"] if e.banded else []
+    text = hover(f"{label(c.name)} %{{customdata[0]}}", "average %{y:.4g}", *shown)
     point: dict[str, Any] = {"customdata": custom, "hoverinfo": "all", "hovertemplate": text}
     if e.discrete:
         bars = {"type": "data", "array": upper - e.curve.mean, "color": "@model", "thickness": 2, "width": 6}
         point |= {"mode": "markers", "error_y": bars, "marker": DOT | {"size": 9, "opacity": 1}}
         data = [line(grid, e.curve.mean, "@model", **point)]
     else:
-        data = [band(grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS]
+        data = [band(grid, *e.curve.interval(level), f"@model/{alpha}") for level, alpha in BANDS if e.banded]
         data.append(line(grid, e.curve.mean, "@model", width=2.5, **point))
     known = rows[~np.isnan(rows)]
     rug = {
@@ -153,8 +151,8 @@ def effect(e: PartialDependence, target: str, rows: np.ndarray) -> Figure:
     ends = [c.shown(e.grid[at], number) for at in (0, -1, i, k)]
     alt = (
         f"Curve of the average predicted {target} along {c.name}, from {ends[0]} to {ends[1]}: lowest "
-        f"{number(e.curve.mean[i])} at {ends[2]}, highest {number(e.curve.mean[k])} at {ends[3]}; the 95 % band is "
-        f"{number(np.mean(upper - lower))} wide on average."
+        f"{number(e.curve.mean[i])} at {ends[2]}, highest {number(e.curve.mean[k])} at {ends[3]}"
+        + (f"; the 95 % band is {number(np.mean(upper - lower))} wide on average." if e.banded else ".")
     )
     shape = layout(label(c.name), label(target, 20))
     shape["xaxis"] |= axis_along(c, e.grid, e.discrete)

@@ -45,10 +45,9 @@ def regression_header(c: RegressionContent) -> Html:
 
 def regression_sections(c: RegressionContent) -> list[Section]:
     """All sections, in the order of reading."""
-    clear = "Nothing stood out: the search converged, the bands hold, and the data show no oddities."
     parts = (
-        findings_section(c, clear), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c), _relevance(c),
-        _effects(c), _suspects(c), _surprises(c), search_section(c), candidates_section(c),
+        findings_section(c, "the bands hold"), _function(c), _data(c), _metrics(c), _predictions(c), _residuals(c),
+        _relevance(c), _effects(c), _suspects(c), _surprises(c), search_section(c), candidates_section(c),
         inducing_section(c.inducing, c.summary.feature_names),
         relevance_vectors_section(c.relevance_vectors, c.summary.feature_names),
         basis_section(c.basis),
@@ -163,7 +162,7 @@ def _relevance(c: RegressionContent) -> Section | None:
     more = f" The first 20 of {len(names)} inputs are shown." if len(names) > 20 else ""
     caption = (
         f"By how much the predicted {target} typically changes when this input alone is replaced by that of another "
-        "row (the square root of its total-effect variance). Interactions count; any kernel will do." + more
+        "row (the square root of its total-effect variance). Interactions count." + more
     )
     return Section("relevance", "Which inputs matter", "", [Plot(figure, caption)])
 
@@ -180,10 +179,10 @@ def _effects(c: RegressionContent) -> Section | None:
         for e in c.effects
     ]
     background = count(c.effects[0].n_rows, "training row")
+    bands = "Bands of 50, 80 and 95 % are the uncertainty of this average, noise left out. "
     lead = (
         f"The average prediction along one input, the others as they are in {background}; ticks below are held-out "
-        "rows. Bands of 50, 80 and 95 % are the uncertainty of this average, noise left out. "
-        f"Inputs with less than {percent(LEAST_RELEVANCE)} of the largest "
+        f"rows. {bands if c.effects[0].banded else ''}Inputs with less than {percent(LEAST_RELEVANCE)} of the largest "
         "relevance are not shown."
     )
     return Section("effects", "What the inputs do", lead, [plots])

@@ -43,21 +43,20 @@ class InducingContent:
     sweep: InducingSweep | None
 
 
-def inducing(model: Any, reason: str = "") -> InducingContent | None:
-    """Return the content for a fitted model; None if it has no inducing inputs or is made of several models.
+def inducing(model: Any, X: np.ndarray, reason: str = "") -> InducingContent | None:
+    """Return the content for a Gaussian process; None without one, without inducing inputs, or if it is several.
 
-    ``reason`` replaces the estimator's own words on why this approximation was taken.
+    ``X`` are the training inputs, ``reason`` replaces the estimator's own words on why this approximation was taken.
     """
-    if len(model.members_) > 1 or not has_inducing_inputs(model):
+    if model is None or len(model.members_) > 1 or not has_inducing_inputs(model):
         return None
-    return _content(model, model.training_data()[0], reason)
+    return _content(model, X, reason)
 
 
-def inducing_of_each(model: Any) -> tuple[InducingContent, ...]:
+def inducing_of_each(model: Any, X: np.ndarray) -> tuple[InducingContent, ...]:
     """Return one entry for each two-class model of a one-vs-rest classifier; empty if they have no inducing inputs."""
-    if len(model.members_) == 1 or not has_inducing_inputs(model.members_[0]):
+    if model is None or len(model.members_) == 1 or not has_inducing_inputs(model.members_[0]):
         return ()
-    X = model.training_data()[0]
     return tuple(_content(member, X, "") for member in model.members_)
 
 

@@ -38,7 +38,7 @@ class Columns:
     Parameters
     ----------
     basis : array (N, M)
-        k(xₙ, c_m).
+        k(xₙ, c_m). Columns are taken one by one, which is quick if each lies in one piece (Fortran's order).
     weights : array (N,)
         Site precisions w, not negative; 1/σ² for Gaussian noise.
     shift : array (N,)
@@ -58,18 +58,21 @@ class Columns:
         self._known = {}  # products of columns that were asked for, with the weights that were given
 
     def products(self, which: np.ndarray) -> np.ndarray:
-        """φᵀWφ of all basis functions with some of them, (M, m)."""
+        """φᵀWφ of some basis functions with all of them, (m, M)."""
         new = [m for m in which if m not in self._known]
         if new:
-            some = (self.weights / self.sites.scale)[:, None] * self.basis[:, new]
-            self._known.update(zip(new, some.T @ self.basis, strict=True))
-        columns = [self.sites.scale * self._known[m] for m in which]
-        return np.stack(columns, axis=1) if columns else np.zeros((self.basis.shape[1], 0))
+            some = self.basis.T[new] * (self.weights / self.sites.scale)
+            self._known.update(zip(new, some @ self.basis, strict=True))
+        rows = [self._known[m] for m in which]
+        return self.sites.scale * np.stack(rows) if rows else np.zeros((0, self.basis.shape[1]))
 
     def among(self, which: np.ndarray) -> "Products":
         """What there is to know of some of the basis functions."""
-        some = np.sqrt(self.weights)[:, None] * self.basis[:, which]
-        return Products(some.T @ some, self.target[which], self.sites)
+        some = self.basis.T if len(which) == self.basis.shape[1] else self.basis.T[which]
+        if np.ptp(self.weights) == 0:  # then no weighted copy is needed
+            return Products(some @ some.T, self.target[which], self.sites, self.weights[0])
+        some = some * np.sqrt(self.weights)
+        return Products(some @ some.T, self.target[which], self.sites)
 
     def scaled(self, by: float) -> "Columns":
         """The same with other noise."""
@@ -81,15 +84,30 @@ class Columns:
 
 
 class Products:
-    """The products G = ΦᵀWΦ of a few basis functions and their target Φᵀb: columns without the rows."""
+    """The products of some basis functions and their target Φᵀb: columns without the rows.
 
-    def __init__(self, G: np.ndarray, target: np.ndarray, sites: Sites):
-        self.G, self.power, self.target, self.sites = G, np.diagonal(G), target, sites
+    Parameters
+    ----------
+    G : array (M, M)
+        ΦᵀWΦ but for a factor.
+    target : array (M,)
+    sites : Sites
+    factor : float
+        By what G is to be multiplied: other noise needs no other array.
+    """
+
+    def __init__(self, G: np.ndarray, target: np.ndarray, sites: Sites, factor: float = 1.0):
+        self.G, self.target, self.sites, self.factor = G, target, sites, factor
+        self.power = factor * np.diagonal(G)
 
     def products(self, which: np.ndarray) -> np.ndarray:
-        """φᵀWφ of all of them with some."""
-        return self.G[:, which]
+        """φᵀWφ of some basis functions with all of them, (m, M)."""
+        return self.factor * self.G[which]
+
+    def among(self, which: np.ndarray) -> "Products":
+        """What there is to know of some of the basis functions."""
+        return Products(self.G[np.ix_(which, which)], self.target[which], self.sites, self.factor)
 
     def scaled(self, by: float) -> "Products":
         """The same with other noise."""
-        return Products(by * self.G, by * self.target, self.sites.scaled(by))
+        return Products(self.G, by * self.target, self.sites.scaled(by), by * self.factor)

@@ -188,7 +188,7 @@ def _choose(
         new = fixed_point(model, rule, data, centres, precision)
         gained = not np.array_equal(np.isfinite(new), np.isfinite(precision))
         return gained, new, _with_columns(model, centres, new)
-    basis = gram(parameters.plain(model.latent.kernel), np.asarray(data.X), centres)
+    basis = gram(parameters.plain(model.latent.kernel), centres, np.asarray(data.X)).T
     conjugate, gained = model.likelihood.conjugate, False
     for _ in range(1 if conjugate else CHOICES):  # sites and precisions in turn
         model = _with_columns(model, centres, precision)
@@ -268,7 +268,7 @@ def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndar
     for scale in SCALES:
         values = {("latents", "0", "kernel", *e.path): scale * np.asarray(e.value) for e in entries}
         here = parameters.replace_values(model, values)
-        basis = gram(parameters.plain(here.latent.kernel), np.asarray(some.X), few)
+        basis = gram(parameters.plain(here.latent.kernel), few, np.asarray(some.X)).T
         dead = np.full(len(few), np.inf)
         columns = Columns(basis, *_sites(_with_columns(here, few, dead), rule, some), some.size)
         trials.append((settled(columns, dead, learns_noise)[2], here))

@@ -11,14 +11,17 @@ ALIGNED = 1e-9  # a basis function that the others make up but for this share ca
 LEAST = np.finfo(float).tiny  # precision of a weight: the best one may underflow to zero, which has no logarithm
 TOLERANCE = 1e-3  # nats that a change must bring
 FINE = 1e-5  # the same where all candidates can be looked at together
+ROUGH = 1e-2  # the same where many are needed
 WORTH_ASKING = 1e-2  # the same of a candidate that has to be asked for
 BETWEEN = 10  # single changes between two searches for all precisions together
 STEPS = 8  # of such a search
 ASKED = 200  # candidates that are looked at together, at first
-MANY = 0.25  # share of these in the model beyond which it pays to look at all
-LESS = 1.0, 4.0  # by what the noise that they found is divided then, to begin with
-AT_ONCE = 4000  # candidates, at most
+MANY = 0.3  # share of these in the model beyond which they are too few to choose from
+LESS = 1.5  # by what the noise is divided then, to see whether more can be explained
+AT_ONCE = 2000  # candidates, then
 AGAIN = 100  # and later, with those in the model
+
+Found = tuple[Products, np.ndarray, float]  # with the noise that was found, precisions, log evidence
 
 
 class SequentialBayes:
@@ -54,14 +57,14 @@ class SequentialBayes:
         """Everything from the precisions."""
         self.Sigma = self._inverse()[0]
         self.mu = self.Sigma @ self.columns.target[self.active]
-        self.S = self.columns.power - np.sum((self.cross @ self.Sigma) * self.cross, axis=1)
-        self.Q = self.columns.target - self.cross @ self.mu
+        self.S = self.columns.power - np.einsum("km,km->m", self.Sigma @ self.cross, self.cross)
+        self.Q = self.columns.target - self.mu @ self.cross
 
     def _inverse(self) -> tuple[np.ndarray, float]:
         """Σ, and log |Σ⁻¹|."""
         if len(self.active) == 0:
             return np.zeros((0, 0)), 0.0
-        A = self.cross[self.active] + np.diag(self.precision[self.active])
+        A = self.cross[:, self.active] + np.diag(self.precision[self.active])
         A = 0.5 * (A + A.T)
         found = inverse(A)
         if found is None:  # basis functions that are alike but for rounding
@@ -120,7 +123,7 @@ class SequentialBayes:
     def exchanges(self) -> tuple[np.ndarray, np.ndarray]:
         """What each basis function adds in the place of each of the model, (M, m), and its α there."""
         # S and Q of all without one of the model, as in _change.
-        T, kappa = self.cross @ self.Sigma, 1.0 / np.diagonal(self.Sigma)
+        T, kappa = self.cross.T @ self.Sigma, 1.0 / np.diagonal(self.Sigma)
         s, q = self.S[:, None] + kappa * T**2, self.Q[:, None] + kappa * self.mu * T
         each = np.arange(len(self.active))
         q2 = q * q
@@ -144,9 +147,9 @@ class SequentialBayes:
     def _add(self, m: int, alpha: float) -> None:
         variance = 1.0 / (alpha + self.S[m])
         mean = variance * self.Q[m]
-        column = self.columns.products(np.array([m]))[:, 0]
-        a = self.Sigma @ self.cross[m]
-        e = column - self.cross @ a
+        row = self.columns.products(np.array([m]))
+        a = self.Sigma @ self.cross[:, m]
+        e = row[0] - a @ self.cross
         self.S -= variance * e**2
         self.Q -= mean * e
         k = len(self.active)
@@ -156,7 +159,7 @@ class SequentialBayes:
         Sigma[k, k] = variance
         self.Sigma, self.mu = Sigma, np.append(self.mu - mean * a, mean)
         self.active = np.append(self.active, m)
-        self.cross = np.column_stack([self.cross, column])
+        self.cross = np.concatenate([self.cross, row])
 
     def _change(self, k: int, alpha: float) -> None:
         """Another precision for the basis function at place k; infinity takes it out."""
@@ -165,7 +168,7 @@ class SequentialBayes:
         if by == 0.0:
             return
         kappa = 1.0 / (column[k] + 1.0 / by)
-        t = self.cross @ column
+        t = column @ self.cross
         self.S += kappa * t**2
         self.Q += kappa * mean * t
         self.mu = self.mu - kappa * mean * column
@@ -173,7 +176,7 @@ class SequentialBayes:
         if not np.isfinite(alpha):
             self.active, self.mu = np.delete(self.active, k), np.delete(self.mu, k)
             self.Sigma = np.delete(np.delete(self.Sigma, k, 0), k, 1)
-            self.cross = np.delete(self.cross, k, 1)
+            self.cross = np.delete(self.cross, k, 0)
 
 
 def _log_share(alpha: np.ndarray, s: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -187,43 +190,51 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tupl
 
     Few of many candidates are worth a look at a time: those in the model and some others have their products computed
     once, and among them changes cost nothing that grows with the rows. Then all candidates are asked again, and those
-    that would bring most take the place of the others, until none would bring a hundredth of a nat. Where many are
-    needed, all candidates are looked at together. A candidate that vanishes at every row with a site takes no part.
+    that would bring most take the place of the others, until none would bring what is worth asking for. Where many are
+    needed, it begins again with more of them. A candidate that vanishes at every row with a site takes no part.
     """
     precision = np.where(columns.power > 0, precision, np.inf)
-    M, start = len(precision), (columns, precision)
-    asked = np.unique(np.linspace(0, M - 1, min(M, ASKED)).astype(int))
+    M = len(precision)
+    which = _some(precision, ASKED)
+    tolerance, most = (TOLERANCE, int(MANY * len(which))) if len(which) < M else (FINE, M)
+    found = _settled_among(columns.among(which), precision[which], learns_noise, tolerance, most)
+    if np.sum(np.isfinite(found[1])) > most:
+        which, found = _among_many(columns, precision, found[0].sites.scale if learns_noise else None)
     while True:
-        which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
-        tolerance = TOLERANCE if len(which) < M else FINE
-        few, part, value = _settled_among(columns.among(which), precision[which], learns_noise, tolerance)
-        if len(which) < M <= AT_ONCE and np.mean(np.isfinite(part)) > MANY:
-            return _settled_at_once(*start, few.sites.scale if learns_noise else None)
+        few, part, value = found
         columns = columns.scaled(few.sites.scale / columns.sites.scale)
         precision = np.full(M, np.inf)
         precision[which] = part
         gain = _gains_of_others(columns, precision, which)
-        if np.max(gain) > WORTH_ASKING:
-            asked = np.argsort(-gain, kind="stable")[:AGAIN]
-        elif np.any(np.isfinite(part)):
-            return together(columns, precision, learns_noise)
-        else:
-            return columns, precision, value
+        if np.max(gain) <= WORTH_ASKING:
+            break
+        asked = np.argsort(-gain, kind="stable")[:AGAIN]
+        which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
+        found = _settled_among(columns.among(which), precision[which], learns_noise, TOLERANCE)
+    return together(columns, precision, learns_noise) if np.any(np.isfinite(part)) else (columns, precision, value)
 
 
-def _settled_at_once(columns: Columns, precision: np.ndarray, scale: float | None) -> tuple[Columns, np.ndarray, float]:
-    """Of all candidates, whose products are computed once.
+def _some(precision: np.ndarray, number: int) -> np.ndarray:
+    """Candidates to look at together: those in the model, and so many others spread evenly."""
+    M = len(precision)
+    return np.union1d(np.flatnonzero(np.isfinite(precision)), np.linspace(0, M - 1, min(M, number)).astype(int))
 
-    What some of them left is noise and what the others will explain, so with less of it than these found, 1/``scale``,
-    more is tried, and what is noise goes later. None if the noise is given.
+
+def _among_many(columns: Columns, precision: np.ndarray, scale: float | None) -> tuple[np.ndarray, Found]:
+    """Of many candidates, whose products are computed once.
+
+    The evidence has many optima. From none in the model it helps to choose with the noise that a few candidates found,
+    1/``scale``, and to learn it then; and once more, from there, with less noise: more is tried, and what is noise goes
+    later. None if the noise is given.
     """
-    whole, found = columns.among(np.arange(len(precision))), []
-    starts = [1.0] if scale is None or np.any(np.isfinite(precision)) else [scale * less for less in LESS]
-    for by in starts:
-        few, part, value = _settled_among(whole.scaled(by), precision, False, TOLERANCE)
-        found.append((few, part, value) if scale is None else _settled_among(few, part, True, TOLERANCE))
-    few, part, _ = max(found, key=lambda end: end[2])
-    return together(columns.scaled(few.sites.scale), part, scale is not None)
+    which = _some(precision, AT_ONCE)
+    found = columns.among(which), precision[which], -np.inf
+    if scale is None:
+        return which, _settled_among(*found[:2], False, ROUGH)
+    for by in (1.0,) if np.any(np.isfinite(precision)) else (scale, LESS):
+        few, part, _ = _settled_among(found[0].scaled(by), found[1], False, ROUGH)
+        found = max(found, _settled_among(few, part, True, ROUGH), key=lambda end: end[2])
+    return which, found
 
 
 def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
@@ -237,9 +248,9 @@ def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray)
 
 
 def _settled_among(
-    columns: Products, precision: np.ndarray, learns_noise: bool, tolerance: float
-) -> tuple[Products, np.ndarray, float]:
-    """Single changes and searches for all precisions in turn, until neither brings more."""
+    columns: Products, precision: np.ndarray, learns_noise: bool, tolerance: float, most: float = np.inf
+) -> Found:
+    """Single changes and searches for all precisions in turn, until neither brings more or the model has too many."""
     value, known = -np.inf, not learns_noise
     while True:
         machine = SequentialBayes(columns, precision)
@@ -248,6 +259,6 @@ def _settled_among(
         if (changes == 0 and known) or len(machine.active) == 0:
             return columns, precision, value
         columns, precision, value = together(columns, precision, learns_noise, 0.1 * tolerance, STEPS)
-        if value < before + 0.1 * tolerance:
+        if value < before + 0.1 * tolerance or np.sum(np.isfinite(precision)) > most:
             return columns, precision, value
         known = True

@@ -8,7 +8,7 @@ from scipy.linalg import get_lapack_funcs
 
 from errorband.linalg import NotPositiveDefinite
 
-_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
+_potrf, _potrs, _potri = get_lapack_funcs(("potrf", "potrs", "potri"), dtype=np.float64)
 STEPS = 30  # of Newton's method, at most
 LONGEST = 3.0  # step of a log precision
 FLAT = 1e-9  # slope of the log evidence that counts as none
@@ -69,7 +69,11 @@ def inverse(A: np.ndarray) -> tuple[np.ndarray, float] | None:
     L, failed = _potrf(A, lower=1)
     if failed:
         return None
-    return _potrs(L, np.eye(len(A)), lower=1)[0], 2.0 * float(np.sum(np.log(np.diagonal(L))))
+    log_det = 2.0 * float(np.sum(np.log(np.diagonal(L))))
+    lower = _potri(L, lower=1)[0]  # with zeros above
+    C, each = lower + lower.T, np.arange(len(A))
+    C[each, each] *= 0.5
+    return C, log_det
 
 
 def together(
@@ -91,7 +95,7 @@ def together(
         As that of :class:`~errorband.training.sequential.SequentialBayes`.
     """
     active, sites = np.flatnonzero(np.isfinite(precision)), columns.sites
-    given = columns.products(active)[active], columns.target[active], sites.fit, sites.size
+    given = columns.products(active)[:, active], columns.target[active], sites.fit, sites.size
     # The noise variance stays above a millionth of the mean square of the targets.
     limit = max(np.log(1e6 * sites.size / max(sites.fit, 1e-300)), 0.0) if learns_noise else 0.0
     most = np.append(np.log(GONE * columns.power[active]) + 1.0, limit)

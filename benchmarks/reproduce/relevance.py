@@ -190,7 +190,9 @@ MODELS: dict[str, Callable[[Rows, float], dict[str, Any]]] = {
     "RVMRegressor, widths learned, whitened": lambda rows, width: ours(lambda: RVMRegressor(healing="whitened"), rows),
     "GPRegressor": lambda rows, width: ours(GPRegressor, rows),
 }
-MACHINE = "Nothing else was running, and BLAS had one thread."
+MACHINE = (
+    "BLAS had one thread. Tables of 2000 rows were measured with nothing else running, the others beside other work."
+)
 LARGE = "RVMRegressor, this kernel", "fastrvm, this kernel"  # at 2000 rows
 
 

@@ -75,6 +75,9 @@ def test_what_is_compared():
     names = [m.name for m in candidates.processes(settings_of(Choices(), encoder, y, base), encoder)]
     robust = ["GP, se, student-t", "GP, se, outlier-mixture", "GP, se, twinned"]
     assert names == ["GP, se", "GP, matern32", "GP, matern52", "GP, se+linear", *robust]
+    others = candidates.processes(settings_of(Choices("se", "", "bcm, rvm"), encoder, y, base), encoder)
+    assert [m.name for m in others] == ["GP, se", "bcm", "rvm, se"]  # a committee has no kernel of its own
+    assert [m.options for m in others][1:] == ["--model bcm", "--kernel se --model rvm"]
     counts = settings_of(Choices("rq", None, "fitc(3)"), encoder, np.arange(40.0) % 5, base)
     methods = candidates.processes(counts, encoder)
     assert [m.name for m in methods] == ["GP, rq", "GP, rq, poisson", "GP, rq, negative-binomial", "GP, rq, fitc(3)"]

@@ -15,6 +15,7 @@ from errorband import (
     ProductOfExperts,
     RVMClassifier,
     RVMRegressor,
+    TransductiveGPClassifier,
 )
 
 WITH_A_SEARCH = [
@@ -51,6 +52,7 @@ def test_sklearn(estimator, check):
         LeastSquaresGPClassifier(optimizer=None),
         PlattScaling(),
         ProbabilisticNearestNeighbour(),
+        TransductiveGPClassifier(optimizer=None),
     ]
 )
 def test_sklearn_of_the_others(estimator, check):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from errorband.cli.models import check_names, model_named, unfitted
 from errorband.cli.settings import Settings
@@ -93,10 +93,17 @@ def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Se
         base = dataclasses.replace(base, likelihood=noises[0])
     found = [dataclasses.replace(base, kernel=kernel) for kernel in kernels]
     found += [dataclasses.replace(found[0], likelihood=noise) for noise in noises if noise != "gaussian"]
-    found += [dataclasses.replace(found[0], model=model) for model in listed(choices.models or "")]
+    found += [_with_model(found[0], model) for model in listed(choices.models or "")]
     if classes and len(encoder.labels) > 2:
         found.append(dataclasses.replace(found[0], multi_class=ONE_FOR_EACH))
     return list(dict.fromkeys(found))
+
+
+def _with_model(settings: Settings, name: str) -> Settings:
+    """The options with this model, and without the kernel if it is an estimator that has none."""
+    made = model_named(name)
+    without = isinstance(made, BaseEstimator) and "kernel" not in made.get_params(deep=False)
+    return dataclasses.replace(settings, model=name, kernel=None if without else settings.kernel)
 
 
 def _are_counts(y: np.ndarray) -> bool:
@@ -129,7 +136,8 @@ def baselines(n_classes: int = 0) -> list[Method]:
 def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | None) -> Method:
     optimizer = LBFGS(max_seconds=max_seconds)
     options = {"optimizer": optimizer, "random_state": settings.seed, "verbose": 0}
-    estimator = unfitted(settings, encoder, model_named(settings.model), **options)
+    model = model_named(settings.model)
+    estimator = unfitted(settings, encoder, model, **options)
     n_classes = len(encoder.labels)
 
     def predict(X: Any, y: np.ndarray, X_new: Any, weights: Any = None) -> Any:
@@ -140,9 +148,10 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
         return probabilities(fitted, X_new, n_classes) if n_classes else fitted.predictive(X_new)
 
-    parts = [settings.kernel, settings.likelihood, None if settings.model == "auto" else settings.model]
-    each = settings.multi_class == ONE_FOR_EACH
-    name = ", ".join(["GP for each class" if each else "GP", *(part for part in parts if part)])
+    own, each = isinstance(model, BaseEstimator), settings.multi_class == ONE_FOR_EACH
+    kind = settings.model if own else "GP for each class" if each else "GP"
+    parts = [settings.kernel, settings.likelihood, None if own or settings.model == "auto" else settings.model]
+    name = ", ".join([kind, *(part for part in parts if part)])
     return Method(name, predict, _options(settings), n_classes if each else 1)
 
 

@@ -94,6 +94,11 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
         self._unlabelled = None if unlabelled is None else check_array(unlabelled, dtype="float64")
         return super().fit(X, y)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False  # pyright: ignore[reportOptionalMemberAccess]
+        return tags
+
     @in_double_precision
     def _fit(self, scaled: np.ndarray, codes: np.ndarray) -> None:
         unlabelled = vars(self).pop("_unlabelled")

@@ -17,7 +17,8 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
     """
     if (inside := process(model)) is not model:  # an estimator of another kind, or made of several
         parts = {} if inside is None else describe(inside, automatic)
-        return {"Model": " ".join(repr(model).split()), **{k: v for k, v in parts.items() if k != "Method"}}
+        whole = {k: v for k, v in parts.items() if k not in ("Method", "Automatic")}  # these are of one member
+        return {"Model": " ".join(repr(model).split()), **whole}
     members = model.members_
     if len(members) > 1:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}

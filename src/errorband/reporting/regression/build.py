@@ -105,7 +105,7 @@ def build_regression(
         *basis_findings(process, a.calibration.at, a.y, a.predictive),
     ]
     left_out, surprises = leave_one_out(model), None
-    if left_out is not None:
+    if process is not None and left_out is not None:
         kept, kept_names = process.training_data()[0], RowNames.of(X_train, len(left_out.y), _kept(process))
         z = normal_scores(left_out.y, left_out.predictive)
         findings += error_findings(

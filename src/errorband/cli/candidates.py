@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from errorband.cli.models import check_names, model_named, unfitted
 from errorband.cli.settings import Settings
 from errorband.effects import searched
+from errorband.estimators import Mixture
 from errorband.reporting.classification.baselines import CLASS_BASELINES, ClassBaseline, probabilities
 from errorband.reporting.regression.baselines import BASELINES, Baseline
 from errorband.tables import TableEncoder
@@ -102,8 +103,13 @@ def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Se
 def _with_model(settings: Settings, name: str) -> Settings:
     """The options with this model, and without the kernel if it is an estimator that has none."""
     made = model_named(name)
-    without = isinstance(made, BaseEstimator) and "kernel" not in made.get_params(deep=False)
+    without = _is_estimator(made) and "kernel" not in made.get_params(deep=False)
     return dataclasses.replace(settings, model=name, kernel=None if without else settings.kernel)
+
+
+def _is_estimator(model: Any) -> bool:
+    """Whether it is an estimator of its own, and not a Gaussian process or a mixture of some."""
+    return isinstance(model, BaseEstimator) and not isinstance(model, Mixture)
 
 
 def _are_counts(y: np.ndarray) -> bool:
@@ -148,7 +154,7 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
         return probabilities(fitted, X_new, n_classes) if n_classes else fitted.predictive(X_new)
 
-    own, each = isinstance(model, BaseEstimator), settings.multi_class == ONE_FOR_EACH
+    own, each = _is_estimator(model), settings.multi_class == ONE_FOR_EACH
     kind = settings.model if own else "GP for each class" if each else "GP"
     parts = [settings.kernel, settings.likelihood, None if own or settings.model == "auto" else settings.model]
     name = ", ".join([kind, *(part for part in parts if part)])

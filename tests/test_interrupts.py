@@ -29,6 +29,21 @@ def test_an_interrupt_inside_a_collector_callback_is_raised_afterwards():
         collect_and_wait()
 
 
+def test_an_interrupt_in_what_a_finaliser_calls_is_raised_afterwards():
+    class Closed:
+        def __del__(self):
+            press()
+
+    def drop_and_wait():
+        closed = Closed()
+        del closed
+        for _ in range(500):
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+        drop_and_wait()
+
+
 def test_an_interrupt_elsewhere_is_raised_at_once():
     with pytest.raises(KeyboardInterrupt), interrupts.deferred():
         signal.raise_signal(signal.SIGINT)

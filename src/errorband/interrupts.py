@@ -83,12 +83,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if _Presses.blocks > 0 and not _Presses.waiting:
         _Presses.waiting = True
         return
-    if frame is not None and _forgets_exceptions(frame.f_code.co_name):
+    if _forgets_exceptions(frame):
         threading.Timer(0.01, signal.raise_signal, [number]).start()
         return
     _Presses.waiting = False
     raise KeyboardInterrupt
 
 
-def _forgets_exceptions(function: str) -> bool:
-    return function == "__del__" or function.endswith("gc_callback")
+def _forgets_exceptions(frame: FrameType | None) -> bool:
+    """Whether a finaliser or a callback of the collector runs here, or called what does."""
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name == "__del__" or name.endswith("gc_callback"):
+            return True
+        frame = frame.f_back
+    return False

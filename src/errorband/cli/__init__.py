@@ -1,5 +1,6 @@
 """The command-line tool. Start-up imports nothing heavy: the commands import what they need."""
 
+import gc
 import io
 import sys
 from typing import Annotated
@@ -65,4 +66,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and nothing fails
+    # A process that lives for seconds has little garbage, and what is traced and imported is much to look through.
+    gc.set_threshold(100_000)
     app()

@@ -24,7 +24,7 @@ from errorband.networks.reduction import directions
 from errorband.training import LBFGS
 
 HOW = "It holds X_train, y_train, X_test, y_test in the original split, or X and y."
-SMALL, LARGE, INPUTS = (10, 50, 250, 800), (10, 50, 100, 250, 500), (10, 20, 50, 100)
+SMALL, LARGE, INPUTS = (10, 50, 100, 250, 800), (10, 50, 100, 250, 500), (10, 20, 50, 100)
 SOME = 2000  # rows of a large set that are learned from, where it is not called "-all"
 SETS = {  # titles, and the numbers m of basis functions
     "elevators": ("Elevators, 2,000 rows", LARGE),
@@ -162,8 +162,8 @@ def draw(axes: Any, results: Results, name: str) -> None:
                 style = {"color": f"C{i % 10}", "ls": "--" if i > 6 else "-", "lw": 1, "ms": 3, "marker": "o"}
                 axis.plot(*zip(*points, strict=True), label=method, **style)
         axis.set(xscale="log", ylabel=key.upper(), yscale="log" if key == "nmse" else "linear")
-    low, high = axes[1].get_ylim()
-    axes[1].set_ylim(low, min(high, low + 8))  # the worst are far above
+    values = [piece["mnlp"] for piece in results.under(f"{name}/")]
+    axes[1].set_ylim(min(values) - 0.2, min(max(values), min(values) + 4) + 0.2)  # the worst are far above
     axes[0].set_title(title)
     axes[1].set_xlabel("basis functions m")
 
@@ -184,7 +184,9 @@ def write(results: Results, iterations: int) -> None:
                 rows.append([method, m or "", len(found), *middle])
         header = ["", "m", "seeds", "NMSE", "MNLP", "within 95 % bands", "noise found", "processor s", "wall s"]
         if rows:
-            sections.append(f"### {title}\n\n{table(header, rows)}\n")
+            earlier = sorted({piece["earlier"] for piece in results.under(f"{name}/") if "earlier" in piece})
+            note = f"Some of these are of an earlier state of the library: {'; '.join(earlier)}.\n\n" if earlier else ""
+            sections.append(f"### {title}\n\n{note}{table(header, rows)}\n")
     for column, name in zip(axes.T, shown, strict=True):
         draw(column, results, name)
     axes[0, 0].legend(fontsize="xx-small", ncols=2)

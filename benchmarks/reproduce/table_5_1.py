@@ -79,7 +79,11 @@ def write(results: Results, known: list[str]) -> None:
             rows.append([name, SETS[name].n_train, folds, *cells, *(numbers[-1] for numbers in enough.values())])
     ran = {row[0] for row in rows}
     missing = ", ".join(name for name in known if name not in ran)
-    counts = {kind: [n for n in numbers if n] for kind, numbers in enough.items()}
+
+    def told(kind: str, number: str | None = None) -> str:
+        found = [n for n in enough[kind] if n]
+        return f"{sum(n == number if number else n.isdecimal() for n in found)} of {len(found)} sets"
+
     header = ["set", "rows", "splits", *(method for _, _, method in columns()), *(f"m of {kind}" for kind in enough)]
     text = f"""# Classifiers with windowed Fourier features
 
@@ -94,11 +98,10 @@ The last two columns have the fewest basis functions, of those run, with an erro
 {table(header, rows)}
 
 The thesis says (C15) that FIFGPC is as accurate as an SVM with a fraction of the basis functions, and that SPGPC is
-sparser still, two basis functions being enough on 6 of 13 sets. Here, on {len(rows)} sets, two are enough for SPGPC on
-{counts["SPGPC"].count("2")} of {len(counts["SPGPC"])} and for FIFGPC on {counts["FIFGPC"].count("2")} of
-{len(counts["FIFGPC"])}; some number that was run is enough for FIFGPC on
-{sum(n.isdecimal() for n in counts["FIFGPC"])} of {len(counts["FIFGPC"])}, for SPGPC on
-{sum(n.isdecimal() for n in counts["SPGPC"])} of {len(counts["SPGPC"])}.
+sparser still, two basis functions being enough on 6 of 13 sets. Here:
+
+- two are enough for {told("SPGPC", "2")} with SPGPC and for {told("FIFGPC", "2")} with FIFGPC;
+- some number that was run is enough for {told("SPGPC")} with SPGPC and for {told("FIFGPC")} with FIFGPC.
 """
     write_page("table-5-1", "python benchmarks/reproduce/table_5_1.py", results.began, text)
 

@@ -70,10 +70,11 @@ def main() -> None:
         spread = nlpd.std(ddof=1) / np.sqrt(len(nlpd))
         rows.append([name, f"{nlpd.mean():.3f} ± {spread:.3f}", f"{rmse:.1f}", f"{done} of {len(found)}"])
     header = ["model", "NLPD, mean of folds and standard error", "RMSE", "converged"]
+    part = "" if len(done) == folds else f", of which {len(done)} were run"
     text = f"""# Noise that changes with the input
 
 The motorcycle data (Silverman 1985): 133 accelerations of a helmet, whose noise is small at first and large later.
-{folds} folds, drawn once{"" if len(done) == folds else f", of which {len(done)} were run"}; each model is as its defaults are, apart from what the table says.
+{folds} folds, drawn once{part}; each model is as its defaults are, apart from what the table says.
 
 {table(header, rows)}
 """

@@ -87,6 +87,10 @@ def lines(what: list[str], pieces: list[dict[str, Any]]) -> list[list[object]]:
     return found
 
 
+def _what_was_found(piece: dict[str, Any]) -> str:
+    return piece["status"].split("; ", 1)[1].split(". ")[0]
+
+
 def main() -> None:
     options = arguments(__doc__, runs=2, hyperparameters=24)
     warnings.simplefilter("ignore")  # the page counts chains that did not mix
@@ -99,9 +103,11 @@ def main() -> None:
     for model, sampler in RUNS:
         found = results.under(f"{model} {sampler} ")
         rows += lines([model, sampler], found)
-        unmixed += [f"{model}, {sampler}: {piece['status']}" for piece in found if not piece["mixed"]]
+        unmixed += [f"{model}, {sampler}: {_what_was_found(piece)}" for piece in found if not piece["mixed"]]
     found = results.under("FullBayes ")
-    rows += lines(["Gaussian noise", "FullBayes"], found)
+    enough = len(found) >= 2 * BINS
+    rows += lines(["Gaussian noise", "FullBayes"], found) if enough else []
+    left_out = "" if enough else f" Of these there were {len(found)}, too few to say anything, and they are left out."
     header = ["model", "sampler", "quantity", "data sets", "ranks in eight bins", "chi-square", "Kolmogorov"]
     least = min((float(row[-1]) for row in rows), default=1.0), min((float(row[-2]) for row in rows), default=1.0)
     text = f"""# Ranks of true values among draws
@@ -110,12 +116,14 @@ Simulation-based calibration (Talts et al. 2018): hidden values are drawn from t
 sampler draws from the posterior. If it is right, the share of draws below the true value is uniform between 0 and 1.
 Latent values: {ROWS} rows a data set, {SETS} data sets in one run, so far apart that none says anything of another;
 the first value of each, and the sum of squares of the function's values, have one rank in each data set.
-Hyperparameters: 16 rows a data set, a run for each. The last two columns are the probabilities of ranks at least as
-uneven by chance; the least of {2 * len(rows)} is {min(least):.3f}.
+Hyperparameters (`FullBayes`): 16 rows a data set, a run for each.{left_out}
+The last two columns are the probabilities of ranks at least as uneven by chance; the least of {2 * len(rows)} is {min(least):.3f}.
 
 {table(header, rows)}
 
-Chains that did not mix by R̂ below 1.05 and 100 effective draws: {"; ".join(unmixed) or "none"}.
+Chains that did not mix by R̂ below 1.05 and 100 effective draws, so that they test less:
+{" | ".join(unmixed) or "none"}.
+All data sets of a run move together, which is hard for slices and flips: {SETS * ROWS} rows at once.
 """
     command = "python benchmarks/reproduce/sampler_ranks.py"
     command += f" --runs {options.runs} --hyperparameters {options.hyperparameters}"

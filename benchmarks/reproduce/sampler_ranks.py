@@ -117,7 +117,8 @@ sampler draws from the posterior. If it is right, the share of draws below the t
 Latent values: {ROWS} rows a data set, {SETS} data sets in one run, so far apart that none says anything of another;
 the first value of each, and the sum of squares of the function's values, have one rank in each data set.
 Hyperparameters (`FullBayes`): 16 rows a data set, a run for each.{left_out}
-The last two columns are the probabilities of ranks at least as uneven by chance; the least of {2 * len(rows)} is {min(least):.3f}.
+The last two columns are the probabilities of ranks at least as uneven by chance; the least of {2 * len(rows)} is
+{min(least):.3f}.
 
 {table(header, rows)}
 

@@ -114,10 +114,10 @@ def main() -> None:
 
 {len(found[1]["oracle"])} sets of (1) and {len(found[2]["oracle"])} of (2), of 90 rows with noise N(0, 1) and ten
 outliers (Naish-Guzman 2007, §3.3): y = 10 sin(πx₁x₂) + 20(x₃ − ½)² + 10x₄ + 5x₅ of ten inputs. In (1) the outliers are
-anywhere, with targets N(15, 9); in (2) they are two clusters of five with targets N(0, 1). RMSE to the function at 10,000 new inputs; NLPD of targets there,
-with noise and without outliers. All models have a squared exponential with a length-scale for each input, and two
-random starts of the search beside their own, of which the evidence chooses; the oracle is the Gaussian model of the 90
-clean rows.
+anywhere, with targets N(15, 9); in (2) they are two clusters of five with targets N(0, 1). RMSE to the function at
+10,000 new inputs; NLPD of targets there, with noise and without outliers. All models have a squared exponential with a
+length-scale for each input, and two random starts of the search beside their own, of which the evidence chooses; the
+oracle is the Gaussian model of the 90 clean rows.
 
 The thesis reports (in box plots, without figures) that on (1) robust models are alike in RMSE and twinned has the best
 NLPD, and that on (2) twinned is clearly best in both while the others are little better than Gaussian noise; that

@@ -190,9 +190,6 @@ MODELS: dict[str, Callable[[Rows, float], dict[str, Any]]] = {
     "RVMRegressor, widths learned, whitened": lambda rows, width: ours(lambda: RVMRegressor(healing="whitened"), rows),
     "GPRegressor": lambda rows, width: ours(GPRegressor, rows),
 }
-MACHINE = (
-    "BLAS had one thread. Tables of 2000 rows were measured with nothing else running, the others beside other work."
-)
 LARGE = "RVMRegressor, this kernel", "fastrvm, this kernel"  # at 2000 rows
 
 
@@ -248,7 +245,8 @@ Boston, 3 for the other tables), without a bias, and all rows are candidates; no
 evidence is log N(y; 0, σ²I + K S Kᵀ), of fastrvm the value it reports; those of other models stand in brackets. Seconds
 are of one processor for a fit when everything is compiled, the best of two. Packages that pip finds and that are
 relevance vector machines: `fastrvm` (C++) and `sklearn-rvm`; at 2000 rows only the first, as the second factorises a
-matrix of all rows in each of its steps, and so does scikit-learn. {MACHINE}
+matrix of all rows in each of its steps, and so does scikit-learn. The machine had other work, and
+BLAS had one thread.
 
 {_verdict_at_2000(results, tables)}
 

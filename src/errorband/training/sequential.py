@@ -16,8 +16,8 @@ WORTH_ASKING = 1e-2  # the same of a candidate that has to be asked for
 BETWEEN = 10  # single changes between two searches for all precisions together
 STEPS = 8  # of such a search
 ASKED = 200  # candidates that are looked at together, at first
-MANY = 0.3  # share of these in the model beyond which they are too few to choose from
-LESS = 1.5  # by what the noise is divided then, to see whether more can be explained
+MANY = 0.2  # share of these in the model beyond which they are too few to choose from
+LESS = 2.0  # by what the noise is divided then, to see whether more can be explained
 AT_ONCE = 2000  # candidates, then
 AGAIN = 100  # and later, with those in the model
 

@@ -233,6 +233,7 @@ def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -
     if len(model.members_) == 1:
         return of_member(model)
     each = np.stack([of_member(member)[:, :, 1] for member in model.members_], axis=-1)
+    each = np.maximum(each, np.finfo(float).tiny)  # a draw may be sure that it is none of the classes
     return each / each.sum(axis=-1, keepdims=True)
 
 

@@ -250,6 +250,7 @@ class Committee(Savable, BaseEstimator):
         tags.estimator_type = own.estimator_type
         tags.regressor_tags, tags.classifier_tags = own.regressor_tags, own.classifier_tags
         tags.target_tags = own.target_tags
+        tags.target_tags.multi_output = False  # members may know several targets, a committee does not
         return tags
 
 

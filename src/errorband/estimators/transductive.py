@@ -108,8 +108,8 @@ class TransductiveGPClassifier(ProbabilisticClassifier):
             )
         if len(self.classes_) > 2:
             raise ValueError(
-                f"TransductiveGPClassifier is for two classes; y has {len(self.classes_)}. Only 2 classes are "
-                "supported: use GPClassifier for more."
+                f"Only binary classification is supported by TransductiveGPClassifier; y has {len(self.classes_)} "
+                "classes: use GPClassifier for more."
             )
         self.first_ = GPClassifier(
             self.kernel, likelihood="logit", optimizer=self.optimizer, normalize=False, random_state=self.random_state

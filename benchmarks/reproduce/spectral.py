@@ -162,6 +162,8 @@ def draw(axes: Any, results: Results, name: str) -> None:
                 style = {"color": f"C{i % 10}", "ls": "--" if i > 6 else "-", "lw": 1, "ms": 3, "marker": "o"}
                 axis.plot(*zip(*points, strict=True), label=method, **style)
         axis.set(xscale="log", ylabel=key.upper(), yscale="log" if key == "nmse" else "linear")
+        axis.set_xticks(numbers, numbers)
+        axis.xaxis.minorticks_off()
     values = [piece["mnlp"] for piece in results.under(f"{name}/")]
     axes[1].set_ylim(min(values) - 0.2, min(max(values), min(values) + 4) + 0.2)  # the worst are far above
     axes[0].set_title(title)
@@ -189,7 +191,8 @@ def write(results: Results, iterations: int) -> None:
             sections.append(f"### {title}\n\n{note}{table(header, rows)}\n")
     for column, name in zip(axes.T, shown, strict=True):
         draw(column, results, name)
-    axes[0, 0].legend(fontsize="xx-small", ncols=2)
+    fullest = max(axes[0], key=lambda axis: len(axis.get_lines()))
+    figure.legend(*fullest.get_legend_handles_labels(), loc="outside lower center", fontsize="x-small", ncols=6)
     seeds = sorted({key.split("/")[3] for key in results.pieces})
     text = f"""# Sparse spectra, networks and inter-domain features
 

@@ -76,6 +76,9 @@ Squared exponentials, each model with two random starts beside its own. Medians 
 to the function, and the length-scale learned. The oracle is shown the other rows only.
 
 {table(["model", *(f"error {r}" for r in REGIONS), "length-scale"], rows)}
+
+The twinned model is resilient to both kinds and the double exponential useless, as claimed. That the mixture is pulled
+by the cluster was not seen: with several starts its best evidence leaves the cluster alone here.
 """
 
 
@@ -360,10 +363,10 @@ def main() -> None:
         for number in numbers:
             for name in models:
                 results.once(f"{experiment} {name} {number}", lambda c=compute, m=name, i=number: c(m, i))
+        done = [i for i in numbers if all(f"{experiment} {name} {i}" in results.pieces for name in models)]
         for name in models:
-            keys = [f"{experiment} {name} {number}" for number in numbers]
-            found[name] = [results.pieces[key] for key in keys if key in results.pieces]
-        if all(found.values()):
+            found[name] = [results.pieces[f"{experiment} {name} {i}"] for i in done]
+        if done:
             sections.append(section(found))
     text = f"""# Twinned Gaussian processes: small experiments
 

@@ -2,7 +2,8 @@
 
 - Relative links, and the headings they point at, exist.
 - A Python block that begins with ``# src/…`` is a quotation: each of its lines stands in that file.
-- The other Python blocks of how-to and theory pages run, one namespace per page, and print the text block that follows.
+- The other Python blocks of the README and of how-to and theory pages run, one namespace per page, and print the text
+  block that follows.
 """
 
 import contextlib
@@ -70,12 +71,12 @@ def failing_examples(page: Path) -> list[str]:
 
 def main(names: list[str]) -> None:
     failed = False
-    for page in sorted(DOCS.rglob("*.md")):
-        name = str(page.relative_to(DOCS))
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
+        name = str(page.relative_to(ROOT if page.parent == ROOT else DOCS))
         if names and not any(n in name for n in names):
             continue
         problems = broken_links(page) + stale_quotations(page)
-        if page.parent.name in ("howto", "theory"):
+        if page.parent == ROOT or page.parent.name in ("howto", "theory"):
             problems += failing_examples(page)
         failed |= bool(problems)
         print(f"{name}: {'ok' if not problems else ''}", *problems, sep="\n  " if problems else "")

@@ -1,6 +1,8 @@
 """Searches that are not trapped: scouts, tied length-scales, results that are doubted."""
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from errorband.likelihoods import Gaussian
 from errorband.training import STRATEGIES, Settings, Start
 from errorband.training.reference import linear_log_evidence
 from errorband.training.starts import other_starts
+from errorband.training.strategy import value_at
 
 
 def arm(n, n_inputs, rng):
@@ -127,3 +130,16 @@ def test_the_robot_arm_is_no_trap():
     error = np.mean((model.predict(X[5000:]) - y[5000:]) ** 2) / np.var(y[5000:])
     assert error < 0.2
     assert model.log_evidence_ > linear_log_evidence(TrainingData(X[:5000] / X.std(), y[:5000] - y.mean()))
+
+
+def test_where_inference_has_no_answer_a_start_is_worth_nothing():
+    """As one may be that was found for another kernel: the search then goes on from elsewhere."""
+    answers = {0.0: 1.5, 1.0: np.nan, 2.0: None}
+
+    def evaluate(theta, warm):
+        if answers[theta] is None:
+            raise np.linalg.LinAlgError("no posterior")
+        return SimpleNamespace(value=answers[theta])
+
+    found: Any = SimpleNamespace(evaluate=evaluate)
+    assert [value_at(found, theta) for theta in answers] == [1.5, -np.inf, -np.inf]

@@ -62,7 +62,7 @@ def test_a_search_starts_with_the_noise_that_inference_needs():
     class Picky:
         model, model_at = objective.model, objective.model_at
 
-        def evaluate(self, theta):
+        def evaluate(self, theta, warm=None):
             if self.model_at(theta).likelihood.noise_variance < 0.4:
                 raise np.linalg.LinAlgError
             return SimpleNamespace(value=0.0)

@@ -10,14 +10,13 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from errorband import __version__
+from errorband import __version__, effects
 from errorband.cli import incomplete
 from errorband.cli.failures import ExitCode, Problem, one_sentence
 from errorband.cli.incomplete import Learnable
 from errorband.cli.models import unfitted
 from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
-from errorband.effects import searched
 from errorband.estimators import Mixture
 from errorband.estimators.candidates import AUTO, Candidates, is_auto
 from errorband.missing import Donors
@@ -174,9 +173,10 @@ def fit(
             ) from error
     train = train[learnable.usable[train]]
     notes, cuts = [*learnable.notes, *chosen.notes], list(chosen.cuts)
-    sweeps = [member.inducing_sweep_ for member in searched(found) if hasattr(member, "inducing_sweep_")]
+    inside = effects.searched(found)
+    sweeps = [member.inducing_sweep_ for member in inside if hasattr(member, "inducing_sweep_")]
     notes += dict.fromkeys(f"--inducing auto: {sweep.certificate}" for sweep in sweeps)
-    notes += dict.fromkeys(str(member.certificate_) for member in searched(found) if hasattr(member, "certificate_"))
+    notes += dict.fromkeys(str(member.certificate_) for member in inside if hasattr(member, "certificate_"))
     if not known.all():
         left_out = count_of(int(np.sum(~known)), "row")
         cuts.append(f"Left out, because no row that was learned from has their class: {left_out}.")
@@ -295,7 +295,7 @@ def _tried(model: Any) -> Candidates | None:
 
 def _searches(model: Any) -> list[Any]:
     """How the searches of a fitted model and of those it is made of went."""
-    results = [getattr(member, "fit_result_", None) for member in searched(model)]
+    results = [getattr(member, "fit_result_", None) for member in effects.searched(model)]
     return [r for r in results if hasattr(r, "converged")]
 
 

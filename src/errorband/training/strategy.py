@@ -6,7 +6,6 @@ An approximation names those it needs (:attr:`errorband.approximations.Approxima
 """
 
 import abc
-import contextlib
 import dataclasses
 from typing import Any, ClassVar
 
@@ -144,13 +143,21 @@ def _called(path: tuple[str, ...], name: str) -> bool:
     return path[: len(where)] == tuple(where) and path[-1] == last
 
 
+def value_at(objective: Objective, theta: np.ndarray, warm: Warm | None = None) -> float:
+    """The value at a vector; −∞ where inference has no answer."""
+    try:
+        value = objective.evaluate(theta, warm).value
+    except np.linalg.LinAlgError:
+        return -np.inf
+    return value if np.isfinite(value) else -np.inf
+
+
 def with_enough_noise(objective: Objective, theta: np.ndarray) -> np.ndarray:
     """The vector, with as much more noise as inference needs to have an answer there: a search must begin somewhere."""
     noises = [e.path for e in parameters.entries(objective.model) if e.path[-1] == "noise_variance" and not e.fixed]
     for _ in range(NOISIER if noises else 0):
-        with contextlib.suppress(np.linalg.LinAlgError):
-            if np.isfinite(objective.evaluate(theta).value):
-                return theta
+        if value_at(objective, theta) > -np.inf:
+            return theta
         found = {e.path: e.value for e in parameters.entries(objective.model_at(theta))}
         found |= {path: 3 * found[path] for path in noises}
         theta = parameters.pack(parameters.replace_values(objective.model, found))

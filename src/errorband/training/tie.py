@@ -10,7 +10,7 @@ from errorband import parameters
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS
 from errorband.training.objective import Objective, Point, Warm
-from errorband.training.strategy import Found, Problem, Strategy
+from errorband.training.strategy import Found, Problem, Strategy, value_at
 
 # With more rows than this for each length-scale there is nothing to fear.
 ROWS_EACH = 100
@@ -42,9 +42,8 @@ class Tie(Strategy):
             kept = dataclasses.replace(result, theta=theta)
             return Found(together.objective, theta, kept, first.warm)
         known = together.objective.theta0
-        if not (settings.scouted and together.objective.evaluate(known, first.warm).value > result.value):
-            known = theta
-        started = at_values(problem.model, together.objective.model_at(known))
+        better = settings.scouted and value_at(together.objective, known, first.warm) > result.value
+        started = at_values(problem.model, together.objective.model_at(known if better else theta))
         left = settings.seconds - result.seconds
         found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
         assert found.result is not None

@@ -132,3 +132,15 @@ def test_a_kernel_that_is_rougher_still_is_left_out():
         assert candidates.too_rough("matern12+linear", [smooth, fitted(*rough)]) is left_out
     assert not candidates.too_rough("matern12+linear", [smooth])
     assert not candidates.too_rough("rq", [smooth])
+
+
+@pytest.mark.slow
+def test_functions_of_single_inputs_are_tried_where_there_are_many():
+    """Labels that a sum of three functions decides, of 30 inputs: no row has near neighbours in all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (400, 30))
+    f = 3 * np.sin(3 * X[:, 0]) + 2 * np.cos(3 * X[:, 1]) + X[:, 2] ** 3
+    model = GPClassifier("auto", random_state=0).fit(X[:200], f[:200] > 0)
+    assert model.candidates_.winners()["kernel"] == "additive"
+    plain = GPClassifier(random_state=0).fit(X[:200], f[:200] > 0)
+    assert model.score(X[200:], f[200:] > 0) > plain.score(X[200:], f[200:] > 0)

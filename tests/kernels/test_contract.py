@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from errorband import precision
 from errorband.kernels import (
     KERNELS,
+    Additive,
     ArcSine,
     BSpline,
     Categorical,
@@ -52,6 +53,7 @@ EXAMPLES: dict[str, list[tuple[Kernel, int]]] = {
     "Constant": [(Constant(0.5), 2)],
     "Diffusion": [(Diffusion(GRAPH, 0.7, 1.5), 1), (Diffusion(GRAPH, 0.3, 2.0, active_dims=1), 2)],
     "HalfSpace": [(HalfSpace(2.5, 1.5), 1), (HalfSpace(2.5, 0.8), 2), (HalfSpace(3.0, 1.0), 3)],
+    "Additive": [(Additive(0.7, 1.3), 1), (Additive([0.5, 1.0, 2.0], 2.0), 3)],
     "Laplacian": [(Laplacian(0.7, 1.3), 1), (Laplacian([0.5, 1.0, 2.0], 2.0), 3)],
     "Linear": [(Linear(0.5), 1), (Linear([0.5, 2.0]), 2)],
     "LowRankCategorical": [

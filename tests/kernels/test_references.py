@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 from errorband import GPRegressor
 from errorband.kernels import (
+    Additive,
     ArcSine,
     BSpline,
     Categorical,
@@ -157,6 +158,14 @@ REFERENCES = {
         )
         for p in (0.5, 1.0, 1.7, 2.0)
     },
+    "Additive": (
+        Additive(ELL3, 0.7, nu=1.5),
+        X3,
+        Z3,
+        lambda X, Z: (
+            0.7 * np.mean([matern(X[:, d:][:, :1] / ELL3[d], Z[:, d:][:, :1] / ELL3[d], 1.5) for d in range(3)], axis=0)
+        ),
+    ),
     "Laplacian": (Laplacian(ELL3, 0.7), X3, Z3, lambda X, Z: 0.7 * np.exp(-cdist(X / ELL3, Z / ELL3, "cityblock"))),
     **{
         f"BSpline {p}": (BSpline(ELL2, 0.7, degree=p), X2, Z2, lambda X, Z, p=p: 0.7 * bspline(X / ELL2, Z / ELL2, p))

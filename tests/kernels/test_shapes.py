@@ -29,6 +29,7 @@ def checked() -> Iterator[ModuleType]:
 
 
 EXAMPLES = {
+    "Additive": lambda k: k.Additive(1.0, 1.0),
     "ArcSine": lambda k: k.ArcSine(1.0, 1.0, 1.0),
     "BSpline": lambda k: k.BSpline(1.0, 1.0),
     "Categorical": lambda k: k.Categorical(1.0, 1.0),

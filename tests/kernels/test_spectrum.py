@@ -5,6 +5,7 @@ import pytest
 
 from errorband.kernels import (
     KERNELS,
+    Additive,
     BSpline,
     Laplacian,
     Matern,
@@ -26,6 +27,7 @@ KINDS = {
     **{f"RationalQuadratic {a}": lambda ell, a=a: RationalQuadratic(ell, alpha=a) for a in (0.4, 3.0)},
     **{f"PoweredExponential {p}": lambda ell, p=p: PoweredExponential(ell, power=p) for p in (0.5, 1.0, 1.6, 2.0)},
     "Laplacian": Laplacian,
+    "Additive": Additive,
     **{f"BSpline {p}": lambda ell, p=p: BSpline(ell, degree=p) for p in (1, 3, 5, 7)},
     "Periodic": lambda ell: Periodic(ell, period=2.2),
     "Periodic rough": lambda ell: Periodic(0.1 * np.asarray(ell), period=[1.3, 2.1][: np.size(ell)]),

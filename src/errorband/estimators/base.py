@@ -143,7 +143,7 @@ class GaussianProcess(Savable, WithArguments):
         """Where an argument is "auto": fit what is best in its place and take that over. Whether there was one."""
         stages = {}
         if is_auto(self.kernel):
-            stages["kernel"] = self._kernel_candidates
+            stages["kernel"] = self._kernels_to_try(np.shape(X)[1])
         if is_auto(self.likelihood):
             stages["likelihood"] = self._likelihood_candidates(np.asarray(y))
         if stages:
@@ -153,6 +153,10 @@ class GaussianProcess(Savable, WithArguments):
             vars(self).update({name: value for name, value in vars(fitted).items() if name not in arguments})
             self.candidates_ = table
         return bool(stages)
+
+    def _kernels_to_try(self, n_inputs: int) -> tuple[str, ...]:
+        """The candidates for a table with so many inputs."""
+        return self._kernel_candidates
 
     def _worth_trying(self, argument: str, name: str, first: Any) -> bool:
         """Whether a candidate is worth a fit, given the fitted model of the first one for this argument."""

@@ -13,7 +13,7 @@ from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.candidates import is_auto
-from errorband.estimators.defaults import CLASS_KERNELS
+from errorband.estimators.defaults import CLASS_KERNELS, MANY_INPUTS
 from errorband.estimators.mixture import mixed
 from errorband.estimators.online import streams
 from errorband.estimators.predicting_classes import PredictsClasses
@@ -175,6 +175,9 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         self.verbose = verbose
 
     # ------------------------------------------------------------------ fitting
+    def _kernels_to_try(self, n_inputs):
+        return CLASS_KERNELS + (("additive",) if n_inputs >= MANY_INPUTS else ())
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
         """Fit to inputs X (n, D) and labels y (n,).
 

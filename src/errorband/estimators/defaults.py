@@ -14,6 +14,10 @@ from errorband.kernels import Kernel
 REGRESSION_KERNELS = ("matern52+linear", "se", "matern32+linear", "matern12+linear", "rq")
 CLASS_KERNELS = ("se", "matern52", "se+linear")
 
+# For labels with so many inputs a sum of functions of single inputs is one too: no row has near neighbours in all of
+# them at once.
+MANY_INPUTS = 20
+
 # Whole numbers above this are as good as real ones.
 LARGEST_COUNT = 1000
 

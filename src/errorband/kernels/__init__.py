@@ -3,6 +3,7 @@
 A new kernel is one file and one line in :data:`KERNELS`, from which the contract tests and file formats are built.
 """
 
+from errorband.kernels.additive import Additive
 from errorband.kernels.base import Kernel, Product, Scaled, Sum
 from errorband.kernels.categorical import Categorical, LowRankCategorical
 from errorband.kernels.diffusion import Diffusion
@@ -26,6 +27,7 @@ from errorband.kernels.white import White
 KERNELS: dict[str, type[Kernel]] = {
     cls.__name__: cls
     for cls in (
+        Additive,
         ArcSine,
         BSpline,
         Categorical,

@@ -46,7 +46,7 @@ class Challenge(Strategy):
 
     def run(self, problem, settings):
         found = self.inner.run(problem, settings)
-        known = problem.model.likelihood.conjugate and plain_prior(problem.model)
+        known = self.of_kernel and problem.model.likelihood.conjugate and plain_prior(problem.model)
         if not isinstance(settings.trainer, LBFGS) or found.result is None or not known:
             return found
         left = settings.seconds - found.result.seconds

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,7 +21,9 @@ from errorband.priors import Gamma
 from errorband.rows import padded_size
 from errorband.training.columns import Columns
 from errorband.training.objective import prepared
-from errorband.training.sequential import SequentialBayes, settled
+from errorband.training.result import FitResult, Stop
+from errorband.training.sequential import SequentialBayes
+from errorband.training.settled import settled
 from errorband.training.strategy import Found, Problem, Settings, Strategy
 
 NOISE, PRECISION = ("likelihood", "noise_variance"), ("latents", "0", "features", "precision")
@@ -47,10 +49,16 @@ class Relevance(Strategy):
     Without a trainer kernel and likelihood stay as they are, and the precisions are found for them.
     """
 
+    @property
+    def of_kernel(self) -> bool:
+        """An exact process with the kernel of relevance vectors is another model, if it is one at all."""
+        return False
+
     @in_double_precision
     def run(self, problem, settings):
         approximation: Any = problem.model.approximation
-        deadline = time.perf_counter() + settings.seconds
+        began = time.perf_counter()
+        deadline = began + settings.seconds
         model, data = _without_healing(problem.model), problem.data
         centres = model.latent.features.centres
         learns_noise = settings.trainer is not None and _noise_is_free(model, data)
@@ -58,18 +66,19 @@ class Relevance(Strategy):
             model = _with_little_noise(model, data)
         if settings.trainer is not None:
             model = _started(model, problem.rule, data, centres, learns_noise)
-        # Where nothing but noise and precisions is learned the first choice has found both.
-        settled_already = learns_noise and _is_one_choice(model)
         precision, found, value = np.full(len(centres), np.inf), None, -np.inf
+        if learns_noise and _is_one_choice(model):
+            end, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
+            return self._healed(
+                _as_found(end, Problem(model, problem.rule, data), began), approximation, problem, settings
+            )
         for _ in range(approximation.rounds):
-            changed, precision, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
-            if found is not None and not changed:
+            end, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
+            precision = end.precision
+            if found is not None and not end.changed:
                 break
             brief = settings.within(deadline - time.perf_counter(), n_restarts=0 if found else settings.n_restarts)
             here = self.inner.run(Problem(model, problem.rule, data), brief)
-            if settled_already:
-                found = here
-                break
             at = here.objective.evaluate(here.theta, here.warm).value
             if found is not None and at <= value + SETTLED:
                 found = here if at > value else found
@@ -179,29 +188,49 @@ def _spread(model: Model, centres: np.ndarray, before: np.ndarray) -> np.ndarray
     return precision
 
 
+class Choice(NamedTuple):
+    """Precisions of all candidates; whether any is new; log evidence where they were found, and its largest slope."""
+
+    precision: np.ndarray
+    changed: bool
+    log_evidence: float = np.nan
+    slope: float = np.nan
+
+
 def _choose(
     model: Model, rule: Inference, data: TrainingData, centres: np.ndarray, precision: np.ndarray, learns_noise: bool
-) -> tuple[bool, np.ndarray, Model]:
-    """Precisions of all candidates at these hyperparameters; whether any is new, and the model with them."""
+) -> tuple[Choice, Model]:
+    """Precisions of all candidates at these hyperparameters, and the model with them."""
     approximation: Any = model.approximation
     if approximation.algorithm == "batch" or model.likelihood.n_latents > 1:
         new = fixed_point(model, rule, data, centres, precision)
-        gained = not np.array_equal(np.isfinite(new), np.isfinite(precision))
-        return gained, new, _with_columns(model, centres, new)
+        changed = not np.array_equal(np.isfinite(new), np.isfinite(precision))
+        return Choice(new, changed), _with_columns(model, centres, new)
     basis = gram(parameters.plain(model.latent.kernel), centres, np.asarray(data.X)).T
-    conjugate, gained = model.likelihood.conjugate, False
+    conjugate, changed, end = model.likelihood.conjugate, False, None
     for _ in range(1 if conjugate else CHOICES):  # sites and precisions in turn
         model = _with_columns(model, centres, precision)
         columns = Columns(basis, *_sites(model, rule, data), data.size)
         before = SequentialBayes(columns, precision).log_evidence()
-        learned, precision, value = settled(columns, precision, learns_noise and conjugate)
-        better = value > before + SETTLED
-        gained = gained or better
+        end = settled(columns, precision, learns_noise and conjugate)
+        precision, better = end.precision, end.log_evidence > before + SETTLED
+        changed = changed or better
         if learns_noise and conjugate:
-            model = _with_noise(model, _noise(model) / learned.sites.scale)
+            model = _with_noise(model, _noise(model) / end.columns.sites.scale)
         if not better:
             break
-    return gained, precision, _with_columns(model, centres, precision)
+    assert end is not None
+    return Choice(precision, changed, end.log_evidence, end.slope), _with_columns(model, centres, precision)
+
+
+def _as_found(end: Choice, problem: Problem, began: float) -> Found:
+    """Where noise and precisions are all there is to learn, their choice has found both: there is nothing to search."""
+    objective = problem.objective()
+    value = end.log_evidence - 0.5 * problem.data.size * np.log(2 * np.pi)
+    theta, took = objective.theta0, time.perf_counter() - began
+    return Found(
+        objective, theta, FitResult(value, theta, end.slope, 1, 1, Stop.CONVERGED, None, took, (value,), (value,))
+    )
 
 
 def _sites(model: Model, rule: Inference, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
@@ -271,5 +300,5 @@ def _started(model: Model, rule: Inference, data: TrainingData, centres: np.ndar
         basis = gram(parameters.plain(here.latent.kernel), few, np.asarray(some.X)).T
         dead = np.full(len(few), np.inf)
         columns = Columns(basis, *_sites(_with_columns(here, few, dead), rule, some), some.size)
-        trials.append((settled(columns, dead, learns_noise)[2], here))
+        trials.append((settled(columns, dead, learns_noise).log_evidence, here))
     return max(trials, key=lambda trial: trial[0])[1]

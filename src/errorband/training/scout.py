@@ -33,7 +33,7 @@ class Scout(Strategy):
         trained = None
         model = problem.model
         wanted = isinstance(settings.trainer, LBFGS) and not settings.scouted
-        if wanted and model.likelihood.conjugate and plain_prior(model):
+        if wanted and self.of_kernel and model.likelihood.conjugate and plain_prior(model):
             model, trained = scouted(problem, settings)
         if trained is None:
             return self.inner.run(problem, settings)

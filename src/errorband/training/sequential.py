@@ -4,24 +4,11 @@ import numpy as np
 
 from errorband import linalg
 from errorband.training.columns import Columns, Products
-from errorband.training.together import inverse, together
+from errorband.training.together import inverse
 
 REFRESH = 100  # rank-one updates between two computations from scratch
 ALIGNED = 1e-9  # a basis function that the others make up but for this share cannot be added
 LEAST = np.finfo(float).tiny  # precision of a weight: the best one may underflow to zero, which has no logarithm
-TOLERANCE = 1e-3  # nats that a change must bring
-FINE = 1e-5  # the same where all candidates can be looked at together
-ROUGH = 1e-2  # the same where many are needed
-WORTH_ASKING = 1e-2  # the same of a candidate that has to be asked for
-BETWEEN = 10  # single changes between two searches for all precisions together
-STEPS = 8  # of such a search
-ASKED = 200  # candidates that are looked at together, at first
-MANY = 0.2  # share of these in the model beyond which they are too few to choose from
-LESS = 2.0  # by what the noise is divided then, to see whether more can be explained
-AT_ONCE = 2000  # candidates, then
-AGAIN = 100  # and later, with those in the model
-
-Found = tuple[Products, np.ndarray, float]  # with the noise that was found, precisions, log evidence
 
 
 class SequentialBayes:
@@ -98,6 +85,18 @@ class SequentialBayes:
             if (change + 1) % REFRESH == 0:
                 self._refresh()
         return max_changes
+
+    def drop(self, loss: float) -> None:
+        """Take basis functions out as long as one costs no more than this: two that are alike do the work of one."""
+        while len(self.active) > 1:
+            alpha, S, Q = self.precision[self.active], self.S[self.active], self.Q[self.active]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                left = alpha / (alpha - S)
+                cost = _log_share(alpha, left * S, left * Q)
+            k = int(np.argmin(np.where(np.isfinite(cost), cost, np.inf)))
+            if not cost[k] <= loss:
+                return
+            self.set_precision(int(self.active[k]), np.inf)
 
     def log_evidence(self) -> float:
         """Log evidence of the precisions, but for a constant of the sites."""
@@ -183,82 +182,3 @@ def _log_share(alpha: np.ndarray, s: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(1); zero where α is infinite."""
     share = -0.5 * np.log1p(s / alpha) + 0.5 * q * q / (alpha + s)
     return np.where(np.isfinite(alpha), share, 0.0)
-
-
-def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> tuple[Columns, np.ndarray, float]:
-    """Noise, precisions and log evidence where neither a single change nor all precisions together bring more.
-
-    Few of many candidates are worth a look at a time: those in the model and some others have their products computed
-    once, and among them changes cost nothing that grows with the rows. Then all candidates are asked again, and those
-    that would bring most take the place of the others, until none would bring what is worth asking for. Where many are
-    needed, it begins again with more of them. A candidate that vanishes at every row with a site takes no part.
-    """
-    precision = np.where(columns.power > 0, precision, np.inf)
-    M = len(precision)
-    which = _some(precision, ASKED)
-    tolerance, most = (TOLERANCE, int(MANY * len(which))) if len(which) < M else (FINE, M)
-    found = _settled_among(columns.among(which), precision[which], learns_noise, tolerance, most)
-    if np.sum(np.isfinite(found[1])) > most:
-        which, found = _among_many(columns, precision, found[0].sites.scale if learns_noise else None)
-    while True:
-        few, part, value = found
-        columns = columns.scaled(few.sites.scale / columns.sites.scale)
-        precision = np.full(M, np.inf)
-        precision[which] = part
-        gain = _gains_of_others(columns, precision, which)
-        if np.max(gain) <= WORTH_ASKING:
-            break
-        asked = np.argsort(-gain, kind="stable")[:AGAIN]
-        which = np.union1d(np.flatnonzero(np.isfinite(precision)), asked)
-        found = _settled_among(columns.among(which), precision[which], learns_noise, TOLERANCE)
-    return together(columns, precision, learns_noise) if np.any(np.isfinite(part)) else (columns, precision, value)
-
-
-def _some(precision: np.ndarray, number: int) -> np.ndarray:
-    """Candidates to look at together: those in the model, and so many others spread evenly."""
-    M = len(precision)
-    return np.union1d(np.flatnonzero(np.isfinite(precision)), np.linspace(0, M - 1, min(M, number)).astype(int))
-
-
-def _among_many(columns: Columns, precision: np.ndarray, scale: float | None) -> tuple[np.ndarray, Found]:
-    """Of many candidates, whose products are computed once.
-
-    The evidence has many optima. From none in the model it helps to choose with the noise that a few candidates found,
-    1/``scale``, and to learn it then; and once more, from there, with less noise: more is tried, and what is noise goes
-    later. None if the noise is given.
-    """
-    which = _some(precision, AT_ONCE)
-    found = columns.among(which), precision[which], -np.inf
-    if scale is None:
-        return which, _settled_among(*found[:2], False, ROUGH)
-    for by in (1.0,) if np.any(np.isfinite(precision)) else (scale, LESS):
-        few, part, _ = _settled_among(found[0].scaled(by), found[1], False, ROUGH)
-        found = max(found, _settled_among(few, part, True, ROUGH), key=lambda end: end[2])
-    return which, found
-
-
-def _gains_of_others(columns: Columns, precision: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """What each candidate would add, alone or in the place of another; nothing of those that were looked at."""
-    gain = np.full(len(precision), -np.inf)
-    if len(which) < len(precision):
-        machine = SequentialBayes(columns, precision)
-        gain = np.maximum(machine.gains()[0], np.max(machine.exchanges()[0], axis=1, initial=-np.inf))
-        gain[which] = -np.inf
-    return gain
-
-
-def _settled_among(
-    columns: Products, precision: np.ndarray, learns_noise: bool, tolerance: float, most: float = np.inf
-) -> Found:
-    """Single changes and searches for all precisions in turn, until neither brings more or the model has too many."""
-    value, known = -np.inf, not learns_noise
-    while True:
-        machine = SequentialBayes(columns, precision)
-        changes = machine.run(BETWEEN, tolerance)
-        before, precision, value = value, machine.precision, machine.log_evidence()
-        if (changes == 0 and known) or len(machine.active) == 0:
-            return columns, precision, value
-        columns, precision, value = together(columns, precision, learns_noise, 0.1 * tolerance, STEPS)
-        if value < before + 0.1 * tolerance or np.sum(np.isfinite(precision)) > most:
-            return columns, precision, value
-        known = True

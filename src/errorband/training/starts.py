@@ -79,12 +79,9 @@ def plain_prior(model: Model) -> bool:
     """Whether the whole prior is learned from all rows, or features that stand for it.
 
     A variational bound is started so with points only: few windows, at the little noise that scouts find, ended lower.
-    Relevance vectors are not: an exact process with their kernel is another model, if it is one at all.
     """
     if not model.approximation.strategies:
         return True
-    if "relevance" in model.approximation.strategies:
-        return False
     bound = model.approximation.site_power is not None
     return all(l.features is not None and (l.features.movable or not bound) for l in model.latents)
 

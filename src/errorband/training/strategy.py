@@ -182,6 +182,11 @@ class Strategy(abc.ABC):
         assert self._inner is not None
         return self._inner
 
+    @property
+    def of_kernel(self) -> bool:
+        """Whether what is found is a process with the model's kernel, or stands for one."""
+        return self._inner is None or self._inner.of_kernel
+
     @abc.abstractmethod
     def run(self, problem: Problem, settings: Settings) -> Found:
         """Search."""

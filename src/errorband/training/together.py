@@ -78,7 +78,7 @@ def inverse(A: np.ndarray) -> tuple[np.ndarray, float] | None:
 
 def together(
     columns: Any, precision: np.ndarray, learns_noise: bool, tolerance: float = 0.0, steps: int = STEPS
-) -> tuple[Any, np.ndarray, float]:
+) -> tuple[Any, np.ndarray, float, float]:
     """The precisions of all basis functions in the model at their best together, and the noise if it is to be learned.
 
     Everything is of the size m × m. Where the evidence is not concave, or a step would lower it, the curvature is
@@ -93,6 +93,8 @@ def together(
         Infinite for basis functions that take no part any more.
     log_evidence : float
         As that of :class:`~errorband.training.sequential.SequentialBayes`.
+    slope : float
+        The largest that it still has, in the log of a precision or of the noise.
     """
     active, sites = np.flatnonzero(np.isfinite(precision)), columns.sites
     given = columns.products(active)[:, active], columns.target[active], sites.fit, sites.size
@@ -108,11 +110,10 @@ def together(
             "their own. Check the scale of the data and of the kernel's values, or use a shorter length-scale."
         )
     for _ in range(steps):
-        held = ((theta >= most) & (here.slope > 0)) | ((theta <= least) & (here.slope < 0))
-        slope, H = np.where(held, 0.0, here.slope), -here.curvature
+        slope, H = _free_slope(here, theta, least, most), -here.curvature
         if np.max(np.abs(slope)) < FLAT:
             break
-        own = np.where(held, np.inf, damping * np.abs(np.diagonal(H)))
+        own = np.where(slope == 0.0, np.inf, damping * np.abs(np.diagonal(H)))
         H[each, each] += np.minimum(own, HELD)
         L, failed = _potrf(H, lower=1)
         new = None
@@ -130,4 +131,11 @@ def together(
     columns = columns.scaled(float(np.exp(theta[-1])))
     new, alpha = np.full(len(precision), np.inf), np.exp(theta[:-1])
     new[active] = np.where(alpha < GONE * columns.power[active], alpha, np.inf)
-    return columns, new, sites.constant + here.value
+    steepest = float(np.max(np.abs(_free_slope(here, theta, least, most))))
+    return columns, new, sites.constant + here.value, steepest
+
+
+def _free_slope(here: Point, theta: np.ndarray, least: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """The slope, zero where it points out of the limits."""
+    held = ((theta >= most) & (here.slope > 0)) | ((theta <= least) & (here.slope < 0))
+    return np.where(held, 0.0, here.slope)

@@ -56,13 +56,24 @@ def test_draws_of_the_precision_have_its_mean(prior):
     assert_allclose(np.mean(draws), prior.mean_precision(1.3), rtol=0.05)
 
 
+@pytest.mark.parametrize("prior", [*PRIORS, PowerLawPrior(0.7)], ids=repr)
+def test_the_mode_of_the_log_precision(prior):
+    """No other τ has a larger density of w and log τ, which is what ``log_joint`` says."""
+    w, factors = 1.3, np.exp(np.linspace(-1, 1, 21))
+    tau = prior.mode_precision(w) * factors
+    log_p = norm.logpdf(w, scale=tau**-0.5) + prior.log_hyperprior(tau) + np.log(tau)
+    assert np.argmax(log_p) == 10
+    assert_allclose(np.max(log_p), prior.log_joint(w))
+
+
+@pytest.mark.parametrize("joint", [False, True])
 @every_prior
-def test_the_density_never_falls_and_ends_at_a_mode(prior):
-    w, trace = posterior_mode(BASIS, Y, 0.09, prior)
+def test_the_density_never_falls_and_ends_at_a_mode(prior, joint):
+    w, trace = posterior_mode(BASIS, Y, 0.09, prior, joint)
     assert np.all(np.diff(trace) > -1e-7)
 
     def value(w):
-        return -0.5 * np.sum((Y - BASIS @ w) ** 2) / 0.09 + np.sum(prior.log_density(w))
+        return -0.5 * np.sum((Y - BASIS @ w) ** 2) / 0.09 + np.sum((prior.log_joint if joint else prior.log_density)(w))
 
     for step in 0.01 * np.random.default_rng(1).normal(size=(50, 4)):
         moved = np.where(np.abs(w) > 1e-3, w + step, w)  # along coefficients that are not at a peak

@@ -34,12 +34,21 @@ class ScaleMixture(abc.ABC):
         """E(τ | w) = −(log p)'(w)/w."""
 
     @abc.abstractmethod
+    def mode_precision(self, w: Any) -> np.ndarray:
+        """The log τ of largest density given w, as τ: of p(w | τ) p(τ) τ."""
+
+    @abc.abstractmethod
     def sample_precision(self, w: Any, rng: np.random.Generator) -> np.ndarray:
         """Draws of τ given w."""
 
     @abc.abstractmethod
     def log_hyperprior(self, tau: Any) -> np.ndarray:
         """Log p(τ): the inverse Laplace transform of p(w) at w²/2, in closed form."""
+
+    def log_joint(self, w: Any) -> np.ndarray:
+        """Log density of w and log τ where τ is at its mode."""
+        tau = self.mode_precision(w)
+        return stats.norm.logpdf(w, scale=1.0 / np.sqrt(tau)) + self.log_hyperprior(tau) + np.log(tau)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,11 +69,17 @@ class NormalPrior(ScaleMixture):
     def mean_precision(self, w):
         return np.full(np.shape(w), self.scale**-2.0)
 
+    def mode_precision(self, w):
+        return self.mean_precision(w)
+
     def sample_precision(self, w, rng):
         return self.mean_precision(w)
 
     def log_hyperprior(self, tau):
         return np.where(np.asarray(tau) == self.scale**-2.0, np.inf, -np.inf)
+
+    def log_joint(self, w):
+        return self.log_density(w)  # τ is known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +99,9 @@ class LaplacePrior(ScaleMixture):
 
     def mean_precision(self, w):
         return 1.0 / (self.scale * np.maximum(np.abs(w), SMALL * self.scale))
+
+    def mode_precision(self, w):
+        return 2.0 / (self.scale**2 * (1.0 + np.sqrt(1.0 + 4.0 * (np.asarray(w, float) / self.scale) ** 2)))
 
     def sample_precision(self, w, rng):
         return rng.wald(self.mean_precision(w), self.scale**-2.0)
@@ -118,6 +136,9 @@ class StudentTPrior(ScaleMixture):
     def mean_precision(self, w):
         return (self.shape + 0.5) / (self.rate + 0.5 * np.asarray(w, float) ** 2)
 
+    def mode_precision(self, w):
+        return self.mean_precision(w)
+
     def sample_precision(self, w, rng):
         return rng.gamma(self.shape + 0.5, 1.0 / (self.rate + 0.5 * np.asarray(w, float) ** 2))
 
@@ -146,6 +167,9 @@ class PowerLawPrior(ScaleMixture):
 
     def mean_precision(self, w):
         return 2 * self.shape / np.maximum(np.abs(w), SMALL) ** 2
+
+    def mode_precision(self, w):
+        return self.mean_precision(w)
 
     def sample_precision(self, w, rng):
         return rng.gamma(self.shape, 2.0 / np.maximum(np.abs(w), SMALL) ** 2)
@@ -176,6 +200,9 @@ class BesselPrior(ScaleMixture):
         x = np.maximum(np.abs(w) / self.scale, SMALL)
         return k1e(x) / (k0e(x) * x * self.scale**2)
 
+    def mode_precision(self, w):
+        return 1.0 / (self.scale * np.maximum(np.abs(w), SMALL * self.scale))
+
     def sample_precision(self, w, rng):
         x = np.maximum(np.abs(w) / self.scale, SMALL)
         variance = stats.geninvgauss.rvs(0.0, x, scale=x * self.scale**2, size=np.shape(x), random_state=rng)
@@ -192,9 +219,17 @@ SCALE_MIXTURES: dict[str, type[ScaleMixture]] = {
 
 
 def posterior_mode(
-    basis: np.ndarray, y: np.ndarray, noise: float, prior: ScaleMixture, max_iter: int = 500, tolerance: float = 1e-8
+    basis: np.ndarray,
+    y: np.ndarray,
+    noise: float,
+    prior: ScaleMixture,
+    joint: bool = False,
+    max_iter: int = 500,
+    tolerance: float = 1e-8,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The coefficients of largest posterior density, y = Φw + N(0, noise), and log p(y, w) after each step.
+
+    With ``joint`` those of largest density together with the logs of their precisions, log p(y, w, log τ) ("MAP2").
 
     Each step is a least-squares fit with the precisions that the last coefficients make likely; the density never
     falls. Where the prior has a peak at zero coefficients go there, and there are several modes if it is not convex.
@@ -208,15 +243,18 @@ def posterior_mode(
     >>> (np.abs(w) > 0.1).sum().item()
     2
     """
+    log_density, precision = (
+        (prior.log_joint, prior.mode_precision) if joint else (prior.log_density, prior.mean_precision)
+    )
     gram, right = basis.T @ basis / noise, basis.T @ y / noise
     w = np.linalg.lstsq(basis, y, rcond=None)[0]
     trace: list[float] = []
     for _ in range(max_iter):
         residual = y - basis @ w
-        trace.append(-0.5 * float(residual @ residual) / noise + float(np.sum(prior.log_density(w))))
+        trace.append(-0.5 * float(residual @ residual) / noise + float(np.sum(log_density(w))))
         if len(trace) > 1 and trace[-1] - trace[-2] < tolerance * (1 + abs(trace[-1])):
             break
-        root = 1.0 / np.sqrt(prior.mean_precision(w))  # 1/√τ, small for coefficients that go to zero
+        root = 1.0 / np.sqrt(precision(w))  # 1/√τ, small for coefficients that go to zero
         w = root * np.linalg.solve(np.eye(len(w)) + root[:, None] * gram * root, root * right)
     return w, np.array(trace)
 

@@ -35,7 +35,7 @@ def thinned(columns: Products, precision: np.ndarray, learns_noise: bool, less: 
         alpha = alpha * known / np.maximum(v * v, np.finfo(float).tiny)
         if learns_noise:
             left = max(c * sites.fit - u @ v - v @ v, 1e-6 * c * sites.fit)
-            c = less * c * max(sites.size - np.sum(known), 1.0) / left
+            c = float(less * c * max(sites.size - np.sum(known), 1.0) / left)
         kept = alpha < GOING * c * columns.power[inside]
         if not np.all(kept):
             inside, alpha, G = inside[kept], alpha[kept], G[np.ix_(kept, kept)]

@@ -50,7 +50,7 @@ def test_a_search_of_student_noise_ends_with_finite_bands():
     for noise in (gross, 0.1 * rng.uniform(-1, 1, 60)):
         model = GPRegressor("se", likelihood=StudentT(), inference="laplace").fit(X, np.sin(2 * X[:, 0]) + noise)
         assert model.fit_result_.converged
-        assert model.fit_result_.evaluations <= 40
+        assert len(model.fit_result_.trace) <= 30  # of the start that won
         assert 2 < model.likelihood_.df < 200
         assert np.all(model.predict(X, return_std=True)[1] < 1)
 

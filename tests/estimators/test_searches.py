@@ -12,12 +12,13 @@ from errorband import LBFGS, GPRegressor, Parameter
 from errorband.approximations import VFE
 from errorband.data import TrainingData
 from errorband.estimators.spec import Spec
+from errorband.inference import Laplace
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Gaussian
-from errorband.training import STRATEGIES, Settings, Start
+from errorband.likelihoods import Gaussian, OutlierMixture
+from errorband.training import STRATEGIES, Problem, Settings, Start
 from errorband.training.reference import linear_log_evidence
 from errorband.training.starts import other_starts
-from errorband.training.strategy import value_at
+from errorband.training.strategy import further_starts, value_at
 
 
 def arm(n, n_inputs, rng):
@@ -49,6 +50,18 @@ def test_starts_are_moved_only_if_they_were_left_out():
         spec = Spec.of(likelihood, kernel, "zero", None, 1)
         model = spec.model(data, errorband.approximations.Exact(), 0)
         assert len(other_starts(model, spec.left_out(model))) == number
+
+
+def test_further_starts_leave_alone_what_was_given():
+    data = TrainingData(np.linspace(-1, 1, 10)[:, None], np.arange(10.0))
+    for kernel, likelihood, number in (
+        (SquaredExponential(), OutlierMixture(), 2),  # long length-scales, and these with less noise
+        (SquaredExponential(lengthscale=2.0), OutlierMixture(), 1),
+        (SquaredExponential(lengthscale=2.0), OutlierMixture(0.1), 0),
+    ):
+        spec = Spec.of(likelihood, kernel, "zero", None, 1)
+        model = spec.model(data, errorband.approximations.Exact(), 0)
+        assert len(further_starts(Problem(model, Laplace(), data, spec.left_out(model)))) == number
 
 
 def test_values_that_were_given_do_not_keep_a_search_in_a_trap():

@@ -16,6 +16,7 @@ from errorband.inference import EP, Laplace
 from errorband.kernels import SquaredExponential, White
 from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 from errorband.parameters import Change, Parameter
+from errorband.training import race_first
 from errorband.training.strategy import with_enough_noise
 
 BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
@@ -52,6 +53,39 @@ def test_it_just_works(wrong, burst):
     p = model.outlier_probability_
     assert np.min(p[wrong]) > 0.9
     assert np.mean(np.delete(p, wrong)) < 0.05
+
+
+def test_starts_race_on_some_of_the_rows(monkeypatch):
+    X, y, f = data(SINGLE)
+    monkeypatch.setattr(race_first, "ROWS", len(y) // 2)
+    model = GPRegressor(likelihood=OutlierMixture(), random_state=0).fit(X, y)
+    assert len(model.fit_result_.starts) == 1  # on all rows
+    assert model.fit_result_.evaluations > 30  # those of the race count
+    assert np.sqrt(np.mean((model.predict(X) - f) ** 2)) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("likelihood", "seed"), [(Twinned(), [2, 2]), (OutlierMixture(), [1, 0]), (StudentT(), [1, 0])]
+)
+def test_ten_inputs_of_which_five_matter(likelihood, seed):
+    """Friedman's function with ten wrong targets of 100, two clusters of them or scattered: sets that were traps."""
+    rng = np.random.default_rng(seed)
+    X, X_new = rng.uniform(size=(90, 10)), rng.uniform(size=(10_000, 10))
+    y = friedman(X) + rng.normal(size=90)
+    if seed[0] == 2:
+        centres = np.repeat(rng.uniform(size=(2, 10)), 5, axis=0)
+        wrong, y_wrong = centres + np.sqrt(1e-3) * rng.normal(size=(10, 10)), rng.normal(0, 1, 10)
+    else:
+        wrong, y_wrong = rng.uniform(size=(10, 10)), rng.normal(15, 3, 10)
+    model = GPRegressor(likelihood=likelihood, random_state=0).fit(np.r_[X, wrong], np.r_[y, y_wrong])
+    latent = {"latent": "mean"} if len(model.latent_names_) > 1 else {}
+    error = np.sqrt(np.mean((model.predict(X_new, **latent) - friedman(X_new)) ** 2))
+    assert error < 1.0  # with noise of 1; 2.4 and more in the traps
+
+
+def friedman(X):
+    return 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
 
 
 def test_a_search_starts_with_the_noise_that_inference_needs():

@@ -37,7 +37,7 @@ from errorband.training.starts import started_like
 from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
-AROUND_ALL = ("challenge", "tie", "scout")
+AROUND_ALL = ("challenge", "gaussian_first", "tie", "scout", "race_first")
 RACE = 10  # iterations after which a further start of a likelihood with many optima must not be behind
 
 # Attributes that some fits set and others do not.
@@ -107,7 +107,7 @@ class GaussianProcess(Savable, WithArguments):
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
-        trainer, starts = self._trainer(), further_starts(problem.model)
+        trainer, starts = self._trainer(), further_starts(problem)
         if starts and trainer == LBFGS():
             trainer = LBFGS(race=RACE)
         settings = Settings(

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 
-from errorband.likelihoods.base import Likelihood, floored, in_rows, log_prob_of
+from errorband.likelihoods.base import SMOOTHER, Likelihood, floored, in_rows, log_prob_of
 from errorband.quadrature import REACH, panel_rule
 
 
@@ -16,6 +16,7 @@ class AdditiveNoise(Likelihood):
 
     closed_conditionals: ClassVar[bool] = True
     location_scale: ClassVar[bool] = True
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = SMOOTHER, SMOOTHER | {"likelihood.scale": 0.4}
 
     def noise_moment(self) -> float:
         """Var ε."""

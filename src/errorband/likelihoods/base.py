@@ -21,6 +21,9 @@ from errorband.programs import program
 from errorband.quadrature import REACH, expectation, expectation_nd, log_integral, log_integral_nd, panel_rule
 from errorband.rows import pad_rows
 
+# A start from which outliers look wrong: a function that is too smooth to follow them.
+SMOOTHER = {"latents.0.kernel.lengthscale": 3.0}
+
 CHUNKS = 4096, 256, 16  # sizes of the chunks for which functions of rows are compiled
 
 
@@ -49,6 +52,8 @@ class Likelihood(Module):
     further_starts : tuple of dict
         Further starts of the search, from which the best is taken: by name of a hyperparameter of the model, such as
         ``latents.1.kernel.variance``, the factor on its first starting value.
+    from_gaussian : dict or None
+        Factors, by name in the same way, for a start with the kernel that a search with Gaussian noise ended with.
     indicators : (float, float, float) or None
         If rows are of two kinds with one leaf and one gate: their noise variances and the bias of the gate, for Gibbs
         sampling of the kinds.
@@ -71,6 +76,7 @@ class Likelihood(Module):
     closed_conditionals: ClassVar[bool] = False
     closed_tilted: ClassVar[bool] = False
     further_starts: ClassVar[tuple[dict[str, float], ...]] = ()
+    from_gaussian: ClassVar[dict[str, float] | None] = None
     indicators: ClassVar[Any] = None
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import expit
 
-from errorband.likelihoods.base import Likelihood, robust_scale
+from errorband.likelihoods.base import SMOOTHER, Likelihood, robust_scale
 from errorband.likelihoods.gaussian import log_normal
 from errorband.parameters import POSITIVE, VARIANCE, GreaterThan, Interval, hyperparameter
 from errorband.predictive import GaussianMixturePredictive
@@ -38,6 +38,7 @@ class OutlierMixture(Likelihood):
     variance_ratio: Any = hyperparameter(GreaterThan(1.0), ndim=0)
     outlier_fraction: Any = hyperparameter(Interval(0.0, 0.5), ndim=0)
     location_scale: ClassVar[bool] = True
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = SMOOTHER, SMOOTHER | {"likelihood.noise_variance": 0.2}
 
     @property
     def outlier_variance(self) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods.base import robust_scale
+from errorband.likelihoods.base import SMOOTHER, robust_scale
 from errorband.likelihoods.gated import Branch, Gate, Gated
 from errorband.parameters import POSITIVE, REAL, VARIANCE, GreaterThan, Parameter, hyperparameter
 from errorband.priors import HalfNormal
@@ -11,17 +11,16 @@ from errorband.priors import HalfNormal
 AMPLITUDE = HalfNormal(4.0)  # prior of a gate's variance: beyond 3 standard deviations Φ(u) is a step
 REGULAR = 1.645  # where the bias starts: 5% of the targets are outliers
 
-# The first start has a smooth gate. All these have shorter bursts; the second less noise and more outliers, the third a
-# function too smooth to follow a burst, and the fourth that with less noise.
-BURSTS = {"latents.1.kernel.lengthscale": 0.2, "latents.1.kernel.variance": 4.0}
+# The first start has a function too smooth to follow a burst, little noise and a smooth gate. Others have short bursts:
+# one such a function without a word from Gaussian noise, one more outliers.
+SMOOTH = SMOOTHER | {"likelihood.noise_variance": 0.2}
+BURSTS = SMOOTH | {"latents.1.kernel.lengthscale": 0.2, "latents.1.kernel.variance": 4.0}
 MANY = {
     "latents.1.kernel.lengthscale": 0.3,
     "latents.1.kernel.variance": 2.0,
     "likelihood.noise_variance": 0.4,
     "likelihood.bias": 0.6,
 }
-SMOOTH = BURSTS | {"latents.0.kernel.lengthscale": 3.0}
-QUIET = SMOOTH | {"likelihood.noise_variance": 0.2}
 
 
 def gate_kernel() -> SquaredExponential:
@@ -33,7 +32,8 @@ class WithGate(Gated):
     """A function "mean" in the units of the targets and a "gate": what twinned models have in common."""
 
     n_latents: ClassVar[int] = 2
-    further_starts: ClassVar[tuple[dict[str, float], ...]] = (BURSTS, MANY, SMOOTH, QUIET)
+    further_starts: ClassVar[tuple[dict[str, float], ...]] = BURSTS, MANY
+    from_gaussian: ClassVar[dict[str, float] | None] = SMOOTH
 
     @property
     def latent_names(self) -> tuple[str, ...]:

@@ -6,12 +6,14 @@ from errorband.training.bound_noise import BoundNoise
 from errorband.training.challenge import Challenge
 from errorband.training.exact_first import ExactFirst
 from errorband.training.full_bayes import FullBayes
+from errorband.training.gaussian_first import GaussianFirst
 from errorband.training.greedy import Greedy
 from errorband.training.grow import Grow
 from errorband.training.informative_start import InformativeStart
 from errorband.training.lbfgs import LBFGS
 from errorband.training.move_dead import MoveDead
 from errorband.training.objective import Objective
+from errorband.training.race_first import RaceFirst
 from errorband.training.relevance import Relevance
 from errorband.training.result import FitResult, Stop, Trained, Trainer
 from errorband.training.sample_first import SampleFirst
@@ -23,10 +25,12 @@ from errorband.training.turns import TakeTurns
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "exact_first": ExactFirst,
+    "gaussian_first": GaussianFirst,
     "bound_noise": BoundNoise,
     "challenge": Challenge,
     "scout": Scout,
     "tie": Tie,
+    "race_first": RaceFirst,
     "informative_start": InformativeStart,
     "grow": Grow,
     "move_dead": MoveDead,

@@ -51,7 +51,9 @@ class Grow(Strategy):
             print(f"{settings.name}: {sweep.certificate}", file=sys.stderr)
         # After an interrupt, one evaluation on all rows and no more.
         left = 0.0 if sweep.interrupted else deadline - time.perf_counter()
-        found = self.inner.run(dataclasses.replace(problem, model=model), settings.within(left, n_restarts=0))
+        # Other vectors to start from are of another length now, and have been tried.
+        last = settings.within(left, n_restarts=0, starts=(), lead=None)
+        found = self.inner.run(dataclasses.replace(problem, model=model), last)
         return dataclasses.replace(found, inducing_sweep=sweep)
 
 
@@ -118,7 +120,7 @@ def _search(problem: Problem, settings: Settings, seconds: float, second: np.nda
     """One step of the sweep; restarts are of the first."""
     brief = settings.within(seconds)
     if second is not None:
-        brief = dataclasses.replace(brief, n_restarts=0, starts=(second,))
+        brief = dataclasses.replace(brief, n_restarts=0, starts=(second,), lead=None)
     if hasattr(brief.trainer, "tolerance"):
         trainer: Any = brief.trainer
         tolerance = max(trainer.tolerance, SWEEP_TOLERANCE)

@@ -1,18 +1,18 @@
 """Several starts that cost little: short searches on some of the rows, without approximation."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from errorband import parameters
 from errorband.approximations import Exact
+from errorband.data import TrainingData
 from errorband.model import Model
 from errorband.training.lbfgs import LBFGS
 from errorband.training.result import FitResult
 from errorband.training.starts import other_starts, plain_prior
-from errorband.training.strategy import Problem, Strategy
+from errorband.training.strategy import Problem, Settings, Strategy
 
 # Rows of a scout, iterations of each of its searches, and those after which one that is behind is given up.
 ROWS, ITERATIONS, RACE = 300, 25, 10
@@ -47,12 +47,16 @@ class Scout(Strategy):
         return dataclasses.replace(found, result=result)
 
 
-def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
+def some_rows(data: TrainingData, settings: Settings, number: int = ROWS) -> TrainingData:
+    """All rows, or this number of them."""
+    if len(data.y) <= number:
+        return data
+    return data.rows(np.sort(check_random_state(settings.random_state).permutation(len(data.y))[:number]))
+
+
+def scouted(problem: Problem, settings: Settings) -> tuple[Model, FitResult | None]:
     """The model at the best starting values that were found, and the search for them if there was one."""
-    model, data = problem.model, problem.data
-    if len(data.y) > ROWS:
-        rows = np.sort(check_random_state(settings.random_state).permutation(len(data.y))[:ROWS])
-        data = data.rows(rows)
+    model, data = problem.model, some_rows(problem.data, settings)
     bare = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)
     small = Problem(Model(bare, model.likelihood, Exact()), problem.rule, data, problem.left_out)
     objective = small.objective()

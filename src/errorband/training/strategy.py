@@ -41,6 +41,8 @@ class Settings:
         Log of what targets were divided by.
     starts : tuple of arrays
         Further vectors to start from.
+    lead : array or None
+        A vector to start from before all others.
     scouted : bool
         Whether the starting values are those that a search on some of these rows found.
     """
@@ -52,6 +54,7 @@ class Settings:
     name: str = "fit"
     log_scale: float = 0.0
     starts: tuple[np.ndarray, ...] = ()
+    lead: np.ndarray | None = None
     scouted: bool = False
 
     @property
@@ -61,8 +64,9 @@ class Settings:
 
     def within(self, seconds: float, **changes: Any) -> "Settings":
         """The same with another time limit, and other fields changed."""
-        trainer = None if self.trainer is None else self.trainer.within(seconds)
-        return dataclasses.replace(self, trainer=trainer, **changes)
+        changed = dataclasses.replace(self, **changes)
+        trainer = None if changed.trainer is None else changed.trainer.within(seconds)
+        return dataclasses.replace(changed, trainer=trainer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,18 +127,24 @@ class Found:
     noise_bound: float | None = None
 
 
-def further_starts(model: Model) -> tuple[np.ndarray, ...]:
+def further_starts(problem: Problem) -> tuple[np.ndarray, ...]:
     """Vectors to start from besides the first, which the likelihood asks for."""
-    found = []
-    for factors in model.likelihood.further_starts:
-        moved = {
-            e.path: e.constraint.inside(factor * np.asarray(e.value))
-            for e in parameters.entries(model)
-            for name, factor in factors.items()
-            if _called(e.path, name) and not e.fixed
-        }
-        found.append(parameters.pack(parameters.replace_values(model, moved)))
-    return tuple(found)
+    first = parameters.pack(problem.model)
+    vectors = [
+        parameters.pack(moved(problem.model, f, problem.left_out)) for f in problem.model.likelihood.further_starts
+    ]
+    return tuple(v for v in vectors if not np.array_equal(v, first))
+
+
+def moved(model: Model, factors: dict[str, float], left_out: frozenset[tuple[str, ...]]) -> Model:
+    """The model with hyperparameters that were left out multiplied by factors, by name; values given are kept."""
+    values = {
+        e.path: e.constraint.inside(factor * np.asarray(e.value))
+        for e in parameters.entries(model)
+        for name, factor in factors.items()
+        if _called(e.path, name) and not e.fixed and e.path in left_out
+    }
+    return parameters.replace_values(model, values)
 
 
 def _called(path: tuple[str, ...], name: str) -> bool:
@@ -201,7 +211,7 @@ class Start(Strategy):
 
 
 class Maximise(Strategy):
-    """One search, from the starting values, from those scattered around them, and from ``settings.starts``."""
+    """One search, from ``settings.lead``, the starting values, some scattered around these, and ``settings.starts``."""
 
     def run(self, problem, settings):
         if settings.trainer is None:  # the values given are kept, to the last bit
@@ -211,6 +221,8 @@ class Maximise(Strategy):
         rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
         scattered = draw_restarts(theta0, settings.n_restarts, rng, parameters.units(problem.model))
         restarts = [*scattered, *settings.starts]
+        if settings.lead is not None:
+            theta0, restarts = settings.lead, [theta0, *restarts]
         if settings.starts:  # of likelihoods with many optima, for which inference may fail where a search begins
             theta0, *restarts = (with_enough_noise(objective, theta) for theta in (theta0, *restarts))
         result, warm = settings.trainer.train(

@@ -1,0 +1,64 @@
+"""Several starts where an evaluation is dear: they race on some of the rows."""
+
+import dataclasses
+
+import numpy as np
+
+from errorband import interrupts
+from errorband.model import at_values
+from errorband.training.lbfgs import LBFGS
+from errorband.training.result import Stop
+from errorband.training.scout import some_rows
+from errorband.training.strategy import Found, Maximise, Problem, Strategy, with_enough_noise
+
+ROWS = 200  # of the race, if there are twice as many
+STEEP = 1.0  # an entry of the gradient at which a search that found no better point begins again
+
+
+class RaceFirst(Strategy):
+    """The starts that a likelihood asks for race on 200 rows; the search on all rows goes on from the best.
+
+    Few rows tell optima apart, and cost a tenth of what 500 do. For likelihoods with ``further_starts``, without
+    approximation. Points at which EP has no answer can end the line search of what follows early; it begins once more.
+    """
+
+    def run(self, problem, settings):
+        dear = len(problem.data.y) >= 2 * ROWS and not problem.model.approximation.strategies
+        if not isinstance(settings.trainer, LBFGS) or not settings.starts or not dear:
+            return self.inner.run(problem, settings)
+        few = dataclasses.replace(problem, data=some_rows(problem.data, settings, ROWS))
+        brief = settings.within(settings.seconds / 2, trainer=dataclasses.replace(settings.trainer, settle=True))
+        try:
+            race = Maximise().run(few, brief)
+        except np.linalg.LinAlgError:  # no start has an answer on these rows
+            return self.inner.run(problem, settings)
+        first = race.result
+        assert first is not None
+        started = _at(problem, race)
+        # After an interrupt, one evaluation on all rows and no more.
+        left = 0.0 if first.interrupted else settings.seconds - first.seconds
+        alone = settings.within(left, n_restarts=0, starts=(), lead=None)
+        try:
+            found = self.inner.run(started, alone)
+        except KeyboardInterrupt:  # before all rows were seen once
+            interrupts.caught()
+            return Found(started.objective(), race.theta, dataclasses.replace(first, stop=Stop.INTERRUPTED_ON_SAMPLE))
+        except np.linalg.LinAlgError:  # what few rows led to has no answer on all
+            return self.inner.run(problem, settings.within(left))
+        assert found.result is not None
+        before = [first]
+        if found.result.stop is Stop.LINE_SEARCH and found.result.gradient_norm > STEEP:
+            before.append(found.result)
+            left -= found.result.seconds
+            found = self.inner.run(_at(problem, found), alone.within(left))
+            assert found.result is not None
+        return dataclasses.replace(found, result=found.result.after(*before))
+
+
+def _at(problem: Problem, found: Found) -> Problem:
+    """The problem at the values found, with as much noise as inference needs on its rows."""
+    objective = dataclasses.replace(
+        problem, model=at_values(problem.model, found.objective.model_at(found.theta))
+    ).objective()
+    theta = with_enough_noise(objective, objective.theta0)
+    return dataclasses.replace(problem, model=at_values(problem.model, objective.model_at(theta)))

@@ -1,6 +1,7 @@
 """Several starts that cost little: short searches on some of the rows, without approximation."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -54,7 +55,7 @@ def some_rows(data: TrainingData, settings: Settings, number: int = ROWS) -> Tra
     return data.rows(np.sort(check_random_state(settings.random_state).permutation(len(data.y))[:number]))
 
 
-def scouted(problem: Problem, settings: Settings) -> tuple[Model, FitResult | None]:
+def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
     """The model at the best starting values that were found, and the search for them if there was one."""
     model, data = problem.model, some_rows(problem.data, settings)
     bare = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)

@@ -66,9 +66,9 @@ def main() -> None:
         found = [results.pieces[f"{name}: {i}"] for i in done]
         nlpd = np.array([piece["nlpd"] for piece in found])
         rmse = np.sqrt(np.mean([piece["squares"] for piece in found]))
-        done = sum(piece["converged"] for piece in found)
+        converged = sum(piece["converged"] for piece in found)
         spread = nlpd.std(ddof=1) / np.sqrt(len(nlpd))
-        rows.append([name, f"{nlpd.mean():.3f} ± {spread:.3f}", f"{rmse:.1f}", f"{done} of {len(found)}"])
+        rows.append([name, f"{nlpd.mean():.3f} ± {spread:.3f}", f"{rmse:.1f}", f"{converged} of {len(found)}"])
     header = ["model", "NLPD, mean of folds and standard error", "RMSE", "converged"]
     part = "" if len(done) == folds else f", of which {len(done)} were run"
     text = f"""# Noise that changes with the input

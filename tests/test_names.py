@@ -61,7 +61,7 @@ def test_other_parts():
 @pytest.mark.parametrize(
     ("names", "text", "message"),
     [
-        (KERNEL_NAMES, "mattern52", "no kernel 'mattern52' (closest: 'matern52'), so choose from arc-sine, "),
+        (KERNEL_NAMES, "mattern52", "no kernel 'mattern52' (closest: 'matern52'), so choose from additive, arc-sine, "),
         (KERNEL_NAMES, "sum(se(), se())", "no kernel 'sum'"),
         (KERNEL_NAMES, "", "it ends where 'a name' should be"),
         (KERNEL_NAMES, "se+", "it ends where"),

@@ -191,7 +191,7 @@ def test_every_heavy_tailed_noise_names_its_outliers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("approximation", [VFE(12), FITC(12), SparseSpectrum(12), MultiScale(12)])
+@pytest.mark.parametrize("approximation", [VFE(12), FITC(12), SparseSpectrum(12), FITC(12, features=MultiScale())])
 def test_features(approximation):
     X, y, f = data(BURST)
     # Under VFE an evaluation takes many seconds, for the bound has two-dimensional integrals: no search there.

@@ -31,13 +31,16 @@ def noises(y: np.ndarray) -> tuple[str, ...]:
     ('gaussian', 'student-t', 'outlier-mixture', 'heteroscedastic')
     >>> noises(np.array([0.0, 3.0, 1.0]))[:3]
     ('gaussian', 'poisson', 'negative-binomial')
+    >>> noises(np.array([0.5, 0.5, 0.5, -1.0]))  # noise of its own would be none where all targets are the same
+    ('gaussian', 'student-t', 'outlier-mixture')
     """
     found: tuple[str, ...] = ("gaussian",)
     if np.all((y == np.round(y)) & (y >= 0)) and np.max(y) <= LARGEST_COUNT and np.ptp(y) > 1:
         found += ("poisson", "negative-binomial")
     if np.all((y > 0) & (y < 1)):
         found += ("beta",)
-    return (*found, "student-t", "outlier-mixture", "heteroscedastic")
+    most_alike = np.max(np.unique(y, return_counts=True)[1])
+    return (*found, "student-t", "outlier-mixture", *(("heteroscedastic",) if most_alike <= 0.5 * len(y) else ()))
 
 
 def default_kernel(names: Sequence[str], approximation: Any) -> Kernel:

@@ -145,7 +145,13 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
     for name, (n, n_test, D) in sizes.items():
         found = {label: results.pieces.get(f"{name}: {label}") for label in LABELS}
         lines = [
-            [label, f"{p['rmse']:.4f}", f"{p['nlpd']:.3f}", f"{p['processor']:.0f}", _or_dash(p.get("predicting"))]
+            [
+                label + " †" * p.get("earlier", 0),
+                f"{p['rmse']:.4f}",
+                f"{p['nlpd']:.3f}",
+                f"{p['processor']:.0f}",
+                _or_dash(p.get("predicting")),
+            ]
             for label, p in found.items()
             if p is not None
         ]
@@ -157,6 +163,8 @@ def page(results: Results, sizes: dict[str, tuple[int, int, int]]) -> str:
             )
     missing = [f"{TITLES[s]}: {label}" for s in sizes for label in LABELS if f"{s}: {label}" not in results.pieces]
     told = f"\nNot run: {'; '.join(missing)}.\n" if missing else ""
+    if any(p.get("earlier") for p in results.pieces.values()):
+        told += "\n† of an earlier state of the code; rows that were run again came out the same, but for seconds.\n"
     body = "\n\n".join(sections)
     return f"""# Committees of sixteen
 

@@ -145,8 +145,7 @@ class BayesianCommittee(Committee):
         if self.query is not None:
             self._learned_from = None
         elif self._learned_from is not None:
-            rows, targets = self._learned_from
-            self._learned_from = np.concatenate([rows, np.asarray(X)]), np.concatenate([targets, y])
+            self._learned_from = [*self._learned_from, (np.asarray(X), y)]
         return self
 
     def _check(self) -> None:

@@ -44,7 +44,7 @@ class Committee(Savable, BaseEstimator):
     random_state: Any
     first_: Any
     committee_: Any
-    _learned_from: tuple[np.ndarray, np.ndarray] | None
+    _learned_from: list[tuple[np.ndarray, np.ndarray]] | None  # batch by batch
 
     # ------------------------------------------------------------------ fitting
     def fit(self, X: Any, y: Any) -> Any:
@@ -60,7 +60,7 @@ class Committee(Savable, BaseEstimator):
         check_whole(type(self).__name__, "communication", self.communication, least=0)
         rng = check_random_state(self.random_state)
         X, y = self._checked(X, y)
-        self._learned_from = np.asarray(X), y
+        self._learned_from = [(np.asarray(X), y)]
         first = self._first(X, y, rng)
         self._keep(first)
         parts = self._with_rows_in_common(self._parts(first, X, rng), rng)
@@ -224,7 +224,7 @@ class Committee(Savable, BaseEstimator):
                 f"This {type(self).__name__} took in batches at its query points and forgot their rows, which are "
                 "asked for here: give them along, as X_train and y_train."
             )
-        X, y = self._learned_from
+        X, y = (np.concatenate(parts) for parts in zip(*self._learned_from, strict=True))
         return X.astype(np.float64), y
 
     @property

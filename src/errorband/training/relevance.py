@@ -69,9 +69,8 @@ class Relevance(Strategy):
         precision, found, value = np.full(len(centres), np.inf), None, -np.inf
         if learns_noise and _is_one_choice(model):
             end, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
-            return self._healed(
-                _as_found(end, Problem(model, problem.rule, data), began), approximation, problem, settings
-            )
+            found = _as_found(end, Problem(model, problem.rule, data), began)
+            return self._healed(model, found, approximation, problem, settings)
         for _ in range(approximation.rounds):
             end, model = _choose(model, problem.rule, data, centres, precision, learns_noise)
             precision = end.precision
@@ -95,12 +94,12 @@ class Relevance(Strategy):
                 stacklevel=6,
             )
         assert found is not None  # there is one round or more
-        return self._healed(found, approximation, problem, settings.within(deadline - time.perf_counter()))
+        model = _pruned(parameters.replace_values(found.objective.model, _values(found)), data)
+        return self._healed(model, found, approximation, problem, settings.within(deadline - time.perf_counter()))
 
-    def _healed(self, found: Found, approximation: Any, problem: Problem, settings: Settings) -> Found:
+    def _healed(self, model: Model, found: Found, approximation: Any, problem: Problem, settings: Settings) -> Found:
         """The model with the bands that were asked for; a whitened prior is another one, and is searched again."""
-        fitted = _pruned(parameters.replace_values(found.objective.model, _values(found)), problem.data)
-        model = dataclasses.replace(fitted, approximation=approximation)
+        model = dataclasses.replace(model, approximation=approximation)
         if approximation.healing != "whitened":
             objective = Problem(model, problem.rule, problem.data).objective()
             return dataclasses.replace(found, objective=objective, theta=objective.theta0, warm=None)

@@ -73,8 +73,8 @@ def settled(columns: Columns, precision: np.ndarray, learns_noise: bool) -> Sett
     which = np.flatnonzero(np.isfinite(precision))
     machine = SequentialBayes(columns.among(which), precision[which])
     machine.drop(tolerance)
-    precision[which] = machine.precision
-    return Settled(*together(columns, precision, learns_noise))
+    few, part, value, slope = together(machine.columns, machine.precision, learns_noise)
+    return Settled(*_of_all(columns, which, (few, part)), value, slope)
 
 
 def _spread(columns: Columns, precision: np.ndarray) -> np.ndarray:

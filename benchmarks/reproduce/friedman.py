@@ -1,5 +1,6 @@
 """Friedman's function of ten inputs with outliers, scattered or in two clusters: six models of the noise."""
 
+import functools
 import warnings
 from typing import Any
 
@@ -91,15 +92,15 @@ def best(models: dict[str, list[dict[str, Any]]], score: str) -> str:
 
 
 def main() -> None:
-    options = arguments(__doc__, sets=10)
+    options = arguments(__doc__, sets=10, models=("oracle", *MODELS))
     warnings.simplefilter("ignore")  # statuses are counted below
     results = Results("friedman", options.seconds)
     found: dict[int, dict[str, list[dict[str, Any]]]] = {}
     for seed in range(options.sets):
         for kind in TITLES:
-            results.once(f"{kind} {seed} oracle", lambda k=kind, s=seed: scores({}, k, s, clean=True))
-            for name, settings in MODELS.items():
-                results.once(f"{kind} {seed} {name}", lambda a=settings, k=kind, s=seed: scores(a, k, s))
+            for name in options.models:
+                given = MODELS.get(name, {}), kind, seed, name == "oracle"
+                results.once(f"{kind} {seed} {name}", functools.partial(scores, *given))
     for kind in TITLES:
         keys = {name: [f"{kind} {seed} {name}" for seed in range(options.sets)] for name in ("oracle", *MODELS)}
         done = [i for i in range(options.sets) if all(k[i] in results.pieces for k in keys.values())]

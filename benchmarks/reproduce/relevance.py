@@ -253,7 +253,8 @@ Boston, 3 for the other tables), without a bias, and all rows are candidates; no
 evidence is log N(y; 0, σ²I + K S Kᵀ), of fastrvm the value it reports; those of other models stand in brackets. Seconds
 are of one processor for a fit when everything is compiled, the best of two. Packages that pip finds and that are
 relevance vector machines: `fastrvm` (C++) and `sklearn-rvm`; at 2000 rows only the first, as the second factorises a
-matrix of all rows in each of its steps, and so does scikit-learn. BLAS had one thread, and the machine other work.
+matrix of all rows in each of its steps, and so does scikit-learn. BLAS had one thread.
+Tables of 2000 rows were fitted on an idle machine but for Friedman, the others beside other work.
 
 {_verdict_at_2000(results, tables)}
 

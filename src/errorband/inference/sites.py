@@ -120,7 +120,10 @@ class SiteInference(Inference):
                 with contextlib.suppress(np.linalg.LinAlgError):
                     found = self._settle(prior, data, state)
             if found is None or not bool(found[1].converged):
-                found = self._settle(prior, data, None)
+                afresh = self._settle(prior, data, None)
+                # Where neither converges, as with hardly any noise, the worse of the two may be far from everything.
+                if found is None or bool(afresh[1].converged) or afresh[1].log_evidence > found[1].log_evidence:
+                    found = afresh
             rule, run = found
             posterior = site_posterior(model, prior, data, run.sites)
         return Conclusion(float(run.log_evidence), posterior, run.sites, self._told(*found), rule)

@@ -143,7 +143,9 @@ class Matern(Radial):
 
     def __check_init__(self):
         if self.nu not in (0.5, 1.5, 2.5):
-            raise ValueError(f"nu={self.nu!r}: Matern has closed forms for 0.5, 1.5 and 2.5; choose one of them.")
+            raise ValueError(
+                f"nu={self.nu!r}: {type(self).__name__} has closed forms for 0.5, 1.5 and 2.5; choose one of them."
+            )
 
     def profile(self, r2):
         s = safe_sqrt(2 * self.nu * r2)

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.linalg import cython_blas, get_lapack_funcs  # pyright: ignore[reportAttributeAccessIssue]
 from threadpoolctl import LibController, ThreadpoolController
 
-_potrf, _potri, _potrs, _trtrs = get_lapack_funcs(("potrf", "potri", "potrs", "trtrs"), dtype=np.float64)
+_NAMES = "potrf", "potri", "potrs", "trtrs", "trtri"
+_potrf, _potri, _potrs, _trtrs, _trtri = get_lapack_funcs(_NAMES, dtype=np.float64)
 
 # Tried in turn, times the mean of the diagonal, when a matrix is not positive definite as it stands.
 JITTER_LADDER = (0.0, 1e-10, 1e-8, 1e-6)
@@ -192,28 +193,51 @@ def _singular(row: int, n: int) -> NotPositiveDefinite:
     )
 
 
+def inverse_lower(factor: np.ndarray) -> np.ndarray:
+    """L⁻¹ with zeros above its diagonal, in Fortran order."""
+    with blas_threads(len(factor)):
+        inverse, info = _trtri(np.tril(factor).T.copy().T, lower=1, overwrite_c=1)
+    if info != 0:
+        raise _singular(info, len(factor))
+    return inverse
+
+
 def solve_lower_rows(
     factor: np.ndarray, rows: np.ndarray, transposed: bool = False, overwrite: bool = False
 ) -> np.ndarray:
     """L⁻¹, or L⁻ᵀ, applied to each of the rows of an array (C-ordered, to be overwritten): rows times L⁻ᵀ, or L⁻¹."""
-    factor, result = np.asfortranarray(factor), rows if overwrite else np.array(rows, order="C")
+    return _triangle_at_rows("dtrsm", factor, rows, transposed, overwrite)
+
+
+def multiply_lower_rows(
+    lower: np.ndarray, rows: np.ndarray, transposed: bool = False, overwrite: bool = False
+) -> np.ndarray:
+    """L, or Lᵀ, applied to each of the rows of an array (C-ordered, to be overwritten): rows times Lᵀ, or L.
+
+    With L⁻¹ in the place of L it does what :func:`solve_lower_rows` does, in half the time.
+    """
+    return _triangle_at_rows("dtrmm", lower, rows, transposed, overwrite)
+
+
+def _triangle_at_rows(name: str, lower: np.ndarray, rows: np.ndarray, transposed: bool, overwrite: bool) -> np.ndarray:
+    lower, result = np.asfortranarray(lower), rows if overwrite else np.array(rows, order="C")
     n, m = result.shape
     side, uplo, trans, diag = b"L", b"L", b"T" if transposed else b"N", b"N"
     order, count, one = ctypes.c_int(m), ctypes.c_int(n), ctypes.c_double(1.0)
     sizes = ctypes.byref(order), ctypes.byref(count), ctypes.byref(one)
     with blas_threads(m):
-        _trsm()(side, uplo, trans, diag, *sizes, factor.ctypes.data, sizes[0], result.ctypes.data, sizes[0])
+        _blas(name)(side, uplo, trans, diag, *sizes, lower.ctypes.data, sizes[0], result.ctypes.data, sizes[0])
     return result
 
 
 @functools.cache
-def _trsm() -> Callable[..., None]:
-    """BLAS's dtrsm as a C function. SciPy's own wrapper of it lets no other Python thread run meanwhile."""
-    capsule, api = cython_blas.__pyx_capi__["dtrsm"], ctypes.pythonapi
-    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
+def _blas(name: str) -> Callable[..., None]:
+    """BLAS's dtrsm or dtrmm as a C function. SciPy's own wrappers let no other Python thread run meanwhile."""
+    capsule, api = cython_blas.__pyx_capi__[name], ctypes.pythonapi
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
     text, number = ctypes.c_char_p, ctypes.c_void_p
-    return ctypes.CFUNCTYPE(None, *4 * [text], *7 * [number])(get_pointer(capsule, name))
+    return ctypes.CFUNCTYPE(None, *4 * [text], *7 * [number])(get_pointer(capsule, name_of(capsule)))
 
 
 def symmetric(lower: np.ndarray) -> np.ndarray:

@@ -17,7 +17,9 @@ from errorband.programs import program
 from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
 
-CHUNK = 2**20  # entries of K_fu that are worked on at once
+CHUNK = 2**20  # entries of K_fu that are worked on at once, at most
+SHARE = 2**16  # entries that are worth a thread of their own
+BLOCK = 2**16  # entries that stay in the cache of a core from one operation on the host to the next
 
 
 class LowRankEngine(Engine):
@@ -49,11 +51,11 @@ class LowRankEngine(Engine):
         f = first_pass(approximation, latent, noise, data)
         M, alpha, bound = len(f.gamma), f.alpha, f.bound
         inverse = linalg.full_inverse(f.chol)  # B⁻¹
-        L_inverse = np.eye(M) if f.factor is None else linalg.solve_lower(f.factor, np.eye(M))
+        L_inverse = np.eye(M) if f.whitening is None else f.whitening
         left = bound * (1.0 - alpha)  # b(1 − α)
         # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
         project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
-        state = _Second(latent, f.factor, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
+        state = _Second(latent, f.whitening, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
         chunks = f.second_rows()
         (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
         g, S_bar = rows.joined(values)
@@ -71,7 +73,7 @@ class LowRankEngine(Engine):
         """Keep M weights and an M × M matrix."""
         f = first_pass(approximation, latent, noise, data)
         chunks = f.second_rows()
-        _, g = map_reduce(_weights_chunk, (latent, f.factor, f.gamma, f.size), chunks)
+        _, g = map_reduce(_weights_chunk, (latent, f.whitening, f.gamma, f.size), chunks)
         value = f.log_evidence(rows.joined(g))
         found = _feature_posterior(approximation, (latent,), [f.factor], _predictor(f.gamma, f.chol))
         f.give_back(data)
@@ -82,7 +84,7 @@ class LowRankEngine(Engine):
         """In closed form, features held: mean y − g/w and variance 1/w, plus what of r is not in S."""
         f = first_pass(approximation, latent, noise, data)
         chunks = f.second_rows()
-        _, values = map_reduce(_left_out_chunk, (latent, f.factor, f.gamma, f.chol.factor, f.size), chunks)
+        _, values = map_reduce(_left_out_chunk, (latent, f.whitening, f.gamma, f.chol.factor, f.size), chunks)
         g, w = rows.joined(values)
         open_share = 1.0 - f.alpha if approximation.opens else 0.0
         f.give_back(data)
@@ -124,6 +126,7 @@ class FirstPass(NamedTuple):
     S: np.ndarray
     E: np.ndarray
     factor: np.ndarray | None  # L; None for the identity
+    whitening: np.ndarray | None  # L⁻¹
     precision: np.ndarray  # VᵀEV = B − I
     chol: linalg.Cholesky  # of B
     gamma: np.ndarray
@@ -142,7 +145,7 @@ class FirstPass(NamedTuple):
 
     def make_V(self, latent: Latent, chunk: "_SecondRows") -> np.ndarray:
         """V of a chunk of the second pass; the next call in this thread may overwrite it."""
-        return _V_of(latent, self.factor, self.size, chunk)
+        return _V_of(latent, self.whitening, self.size, chunk)
 
     def give_back(self, data: TrainingData) -> None:
         """Leave the memory of V to the next evaluation at these data."""
@@ -152,7 +155,7 @@ class FirstPass(NamedTuple):
 
 class _First(NamedTuple):
     latent: Latent
-    factor: np.ndarray | None
+    whitening: np.ndarray | None
     alpha: float
     size: int
 
@@ -168,6 +171,7 @@ def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: Trai
     """Make B, a chunk of rows at a time."""
     n, M = len(data.y), latent.features.size
     factor = _factor(latent)
+    whitening = None if factor is None else linalg.inverse_lower(factor)
     size = chunk_rows(n, M)
     parts = rows.slices(n, size)
     kept = None
@@ -179,7 +183,7 @@ def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: Trai
         for part in parts
     ]
     alpha = float(approximation.share)
-    (precision, right), values = map_reduce(_first_chunk, _First(latent, factor, alpha, size), chunks)
+    (precision, right), values = map_reduce(_first_chunk, _First(latent, whitening, alpha, size), chunks)
     t, q, k, S = rows.joined([v[:4] for v in values])
     chol = linalg.cholesky(precision + np.eye(M), overwrite=True)
     return FirstPass(
@@ -196,6 +200,7 @@ def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: Trai
         S=S,
         E=1.0 / S,
         factor=factor,
+        whitening=whitening,
         precision=precision,
         chol=chol,
         gamma=linalg.solve_cholesky(chol.factor, right),
@@ -206,24 +211,35 @@ def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: Trai
 @in_double_precision
 def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
     """VᵀEV and VᵀEt of these rows; t, q, k and S of each, and V if it is wanted."""
-    V, k, m = _make_V(state.latent, state.factor, chunk.X, state.size, chunk.V)
-    t, q = chunk.y - m, np.einsum("nm,nm->n", V, V)
-    S = state.alpha * np.maximum(k - q, 0.0) + chunk.noise
-    scaled = np.divide(V, np.sqrt(S)[:, None], out=_SCRATCH.array("scaled", *V.shape))
-    return (scaled.T @ scaled, V.T @ (t / S)), (t, q, k, S, None if chunk.V is None else V)
+    V, k, m = _make_V(state.latent, state.whitening, chunk.X, state.size, chunk.V)
+    (n, M), t = V.shape, chunk.y - m
+    q, S, precision = np.empty(n), np.empty(n), np.zeros((M, M))
+    for part in blocks(n, M):
+        own, scaled = V[part], _SCRATCH.array("scaled", *V[part].shape)
+        q[part] = np.einsum("nm,nm->n", own, own)
+        S[part] = state.alpha * np.maximum(k[part] - q[part], 0.0) + chunk.noise[part]
+        np.divide(own, np.sqrt(S[part])[:, None], out=scaled)
+        precision += scaled.T @ scaled
+    return (precision, V.T @ (t / S)), (t, q, k, S, None if chunk.V is None else V)
 
 
 def _make_V(
-    latent: Latent, factor: np.ndarray | None, X: Any, size: int, out: np.ndarray | None = None
+    latent: Latent, whitening: np.ndarray | None, X: Any, size: int, out: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V, prior variances and mean at some rows; V is in the memory of ``out``, or in that of this thread."""
     X = np.asarray(X)
     K_fu, k, m = (np.asarray(a)[: len(X)] for a in _covariances(latent, pad_rows(X, size)))
     V = _SCRATCH.array("V", *K_fu.shape) if out is None else out
-    V[:] = K_fu
-    if factor is not None:
-        linalg.solve_lower_rows(factor, V, overwrite=True)
+    for part in blocks(*V.shape):
+        V[part] = K_fu[part]
+        if whitening is not None:
+            linalg.multiply_lower_rows(whitening, V[part], overwrite=True)
     return V, k, m
+
+
+def blocks(n: int, M: int) -> list[slice]:
+    """Rows in pieces small enough for the cache, large enough for BLAS."""
+    return rows.slices(n, max(128, BLOCK // M))
 
 
 _SCRATCH = rows.Scratch()
@@ -254,6 +270,7 @@ def chunk_rows(n: int, M: int) -> int:
     Their number is even, if there are several: with two threads neither waits for the last.
     """
     chunks = -(-n // max(256, CHUNK // M))
+    chunks = max(chunks, min(linalg.number_of_blas_threads(), n * M // SHARE))
     chunks += chunks % 2 if chunks > 1 else 0
     return padded_size(-(-n // chunks))
 
@@ -261,7 +278,7 @@ def chunk_rows(n: int, M: int) -> int:
 # ----------------------------------------------------------------------------------------------------- second pass
 class _Second(NamedTuple):
     latent: Latent
-    factor: np.ndarray | None
+    whitening: np.ndarray | None
     gamma: np.ndarray
     beta: np.ndarray  # L⁻ᵀγ
     project: np.ndarray  # what V is multiplied with: (bI − B⁻¹)L⁻¹ if α = 0, else −B⁻¹
@@ -279,57 +296,67 @@ class _SecondRows(NamedTuple):
     V: np.ndarray | None  # None: to be made again
 
 
-def _V_of(latent: Latent, factor: np.ndarray | None, size: int, chunk: _SecondRows) -> np.ndarray:
-    return chunk.V if chunk.V is not None else _make_V(latent, factor, chunk.X, size)[0]
+def _V_of(latent: Latent, whitening: np.ndarray | None, size: int, chunk: _SecondRows) -> np.ndarray:
+    return chunk.V if chunk.V is not None else _make_V(latent, whitening, chunk.X, size)[0]
 
 
 @in_double_precision
 def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
     """Derivatives in the latent prior from these rows and, if α > 0, Vᵀ(S̄ + ½E)V; and g and S̄ of each row."""
     X, E, alpha = np.asarray(chunk.X), chunk.E, state.alpha
-    V = _V_of(state.latent, state.factor, state.size, chunk)
-    n, size = len(E), state.size
+    V = _V_of(state.latent, state.whitening, state.size, chunk)
+    (n, M), size = V.shape, state.size
     g = E * (chunk.t - V @ state.gamma)
-    K_bar, spread = _SCRATCH.array("K_bar", size, V.shape[1]), np.zeros(0)
-    part = K_bar[:n]
-    np.matmul(V, state.project, out=part)
+    K_bar = _SCRATCH.array("K_bar", size, M)
     K_bar[n:] = 0.0
     X, g_bar = pad_rows(X, size), pad_zeros(g, size)
     if alpha == 0:
+        for part in blocks(n, M):
+            np.matmul(V[part], state.project, out=K_bar[part])
         r_bar = pad_zeros(-0.5 * state.left * E, size)
         h, bar = _pull_product(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
-        S_bar = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n]))
+        S_bar, spread = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n])), np.zeros(0)
     else:
-        # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
-        twice = g**2 - E**2 * np.einsum("nm,nm->n", V, part)
-        S_bar = 0.5 * (twice - E)
+        S_bar, spread = np.empty(n), np.zeros((M, M))
+        for part in blocks(n, M):
+            S_bar[part] = _second_block(state, V[part], E[part], g[part], K_bar[part], spread)
         r_bar = alpha * S_bar - 0.5 * state.left * E
-        scratch = _SCRATCH.array("scaled", *V.shape)
-        part *= E[:, None]
-        part += np.multiply(g[:, None], state.gamma, out=scratch)
-        part -= np.multiply(2.0 * r_bar[:, None], V, out=scratch)
-        if state.factor is not None:
-            linalg.solve_lower_rows(state.factor, part, transposed=True, overwrite=True)
-        np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)
-        spread = scratch.T @ scratch
-        bar = _pull_covariances(state.latent, X, K_bar, pad_zeros(r_bar, size), g_bar)
+        bar = _pull_scaled(state.latent, X, K_bar, pad_zeros(E, size), state.beta, pad_zeros(r_bar, size), g_bar)
     # The arrays given to JAX are scratch memory: it must be done with them before they are used again.
     return (jax.tree.map(np.asarray, jax.block_until_ready(bar)), spread), (g, S_bar)
+
+
+def _second_block(
+    state: _Second, V: np.ndarray, E: np.ndarray, g: np.ndarray, K_bar: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
+    """S̄ of these rows, if α > 0. Y of K̄_fu = EY + gβᵀ is written to ``K_bar``, Vᵀ(S̄ + ½E)V is added to ``spread``."""
+    np.matmul(V, state.project, out=K_bar)  # −VB⁻¹
+    # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
+    twice = g**2 - E**2 * np.einsum("nm,nm->n", V, K_bar)
+    S_bar = 0.5 * (twice - E)
+    r_bar = state.alpha * S_bar - 0.5 * state.left * E
+    scratch = _SCRATCH.array("scaled", *V.shape)
+    K_bar -= np.multiply((2.0 * r_bar / E)[:, None], V, out=scratch)
+    if state.whitening is not None:
+        linalg.multiply_lower_rows(state.whitening, K_bar, transposed=True, overwrite=True)
+    np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)
+    spread += scratch.T @ scratch
+    return S_bar
 
 
 @in_double_precision
 def _weights_chunk(state: tuple[Any, ...], chunk: _SecondRows) -> tuple[Any, Any]:
     """G of each row."""
-    latent, factor, gamma, size = state
-    V = _V_of(latent, factor, size, chunk)
+    latent, whitening, gamma, size = state
+    V = _V_of(latent, whitening, size, chunk)
     return (), chunk.E * (chunk.t - V @ gamma)
 
 
 @in_double_precision
 def _left_out_chunk(state: tuple[Any, ...], chunk: _SecondRows) -> tuple[Any, Any]:
     """G and w of each row."""
-    latent, factor, gamma, chol, size = state
-    V = _V_of(latent, factor, size, chunk)
+    latent, whitening, gamma, chol, size = state
+    V = _V_of(latent, whitening, size, chunk)
     g = chunk.E * (chunk.t - V @ gamma)
     return (), (g, chunk.E - chunk.E**2 * np.sum(linalg.solve_lower_rows(chol, V) ** 2, axis=1))
 
@@ -402,19 +429,18 @@ def _covariances(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
 
 
 @program(numbers=_work)
-def _pull_covariances(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
-    """Derivatives in the latent prior, from those in K_fu, the prior variances and the mean."""
-    return _pull(latent, X, K_bar, k_bar, mean_bar)
+def _pull_scaled(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> Latent:
+    """Derivatives in the latent prior from K̄_fu = EY + gβᵀ, from those in the prior variances, and g in the mean."""
+    return _pull(latent, X, E[:, None] * Y + g[:, None] * beta, k_bar, g)
 
 
 @program(numbers=_work)
 def _pull_product(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> tuple[Any, Latent]:
-    """The same where K̄_fu = EY + gβᵀ, g being also the derivative in the mean; and the sum of each row of K_fu ∘ Y.
+    """The same, and the sum of each row of K_fu ∘ Y.
 
     As K_fu = VLᵀ, the latter is diag V(·)Vᵀ for Y = V(·)L⁻¹: no further product for it.
     """
-    h = jnp.sum(_covariances(latent, X)[0] * Y, axis=1)
-    return h, _pull(latent, X, E[:, None] * Y + g[:, None] * beta, k_bar, g)
+    return jnp.sum(_covariances(latent, X)[0] * Y, axis=1), _pull_scaled(latent, X, Y, E, beta, k_bar, g)
 
 
 def _pull(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:

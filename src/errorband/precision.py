@@ -33,10 +33,26 @@ def double_precision() -> Iterator[None]:
 
     Ctrl-C waits for a safe point meanwhile (:mod:`errorband.interrupts`).
     """
+    if _here.inside and jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        yield  # the block around this one does it all
+        return
     with interrupts.held():
         start_backend()
         with jax.enable_x64(True), _compile_cache():
-            yield
+            before, _here.inside = _here.inside, True
+            try:
+                yield
+            finally:
+                _here.inside = before
+
+
+class _Here(threading.local):
+    """Of each thread."""
+
+    inside = False  # a block of `double_precision`
+
+
+_here = _Here()
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
 
 CHUNK = 2**20  # entries of K_fu that are worked on at once, at most
-SHARE = 2**16  # entries that are worth a thread of their own
+SHARE, SHARES = 2**16, 4  # entries that are worth a thread of their own, and how many such chunks are made of them
 BLOCK = 2**16  # entries that stay in the cache of a core from one operation on the host to the next
 
 
@@ -53,8 +53,9 @@ class LowRankEngine(Engine):
         inverse = linalg.full_inverse(f.chol)  # B⁻¹
         L_inverse = np.eye(M) if f.whitening is None else f.whitening
         left = bound * (1.0 - alpha)  # b(1 − α)
-        # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
-        project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
+        with linalg.blas_threads(M):
+            # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
+            project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
         state = _Second(latent, f.whitening, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
         chunks = f.second_rows()
         (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
@@ -62,7 +63,9 @@ class LowRankEngine(Engine):
         spread = spread - 0.5 * f.precision if alpha > 0 else 0.0
         gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + left * f.precision - 2.0 * alpha * spread
         if f.factor is not None:
-            uu_bar = _pull_factor(latent, -0.5 * L_inverse.T @ gram_bar @ L_inverse)
+            with linalg.blas_threads(M):
+                K_uu_bar = -0.5 * L_inverse.T @ gram_bar @ L_inverse
+            uu_bar = _pull_factor(latent, K_uu_bar)
             latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, uu_bar)
         noise_bar = S_bar + 0.5 * left * f.r * f.E / f.noise
         f.give_back(data)
@@ -214,13 +217,15 @@ def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
     V, k, m = _make_V(state.latent, state.whitening, chunk.X, state.size, chunk.V)
     (n, M), t = V.shape, chunk.y - m
     q, S, precision = np.empty(n), np.empty(n), np.zeros((M, M))
-    for part in blocks(n, M):
-        own, scaled = V[part], _SCRATCH.array("scaled", *V[part].shape)
-        q[part] = np.einsum("nm,nm->n", own, own)
-        S[part] = state.alpha * np.maximum(k[part] - q[part], 0.0) + chunk.noise[part]
-        np.divide(own, np.sqrt(S[part])[:, None], out=scaled)
-        precision += scaled.T @ scaled
-    return (precision, V.T @ (t / S)), (t, q, k, S, None if chunk.V is None else V)
+    with linalg.blas_threads(M):
+        for part in blocks(n, M):
+            own, scaled = V[part], _SCRATCH.array("scaled", *V[part].shape)
+            q[part] = np.einsum("nm,nm->n", own, own)
+            S[part] = state.alpha * np.maximum(k[part] - q[part], 0.0) + chunk.noise[part]
+            np.divide(own, np.sqrt(S[part])[:, None], out=scaled)
+            precision += scaled.T @ scaled
+        right = V.T @ (t / S)
+    return (precision, right), (t, q, k, S, None if chunk.V is None else V)
 
 
 def _make_V(
@@ -267,10 +272,11 @@ def rows_of(X: Any, part: slice) -> Any:
 def chunk_rows(n: int, M: int) -> int:
     """Rows of a chunk: all chunks alike, so that they share compiled code, and little padding in the last.
 
-    Their number is even, if there are several: with two threads neither waits for the last.
+    Their number is even, if there are several: with two threads neither waits for the last. It does not depend on the
+    number of threads at hand, as the order of sums would change with it.
     """
     chunks = -(-n // max(256, CHUNK // M))
-    chunks = max(chunks, min(linalg.number_of_blas_threads(), n * M // SHARE))
+    chunks = max(chunks, min(SHARES, n * M // SHARE))
     chunks += chunks % 2 if chunks > 1 else 0
     return padded_size(-(-n // chunks))
 
@@ -311,15 +317,17 @@ def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
     K_bar[n:] = 0.0
     X, g_bar = pad_rows(X, size), pad_zeros(g, size)
     if alpha == 0:
-        for part in blocks(n, M):
-            np.matmul(V[part], state.project, out=K_bar[part])
+        with linalg.blas_threads(M):
+            for part in blocks(n, M):
+                np.matmul(V[part], state.project, out=K_bar[part])
         r_bar = pad_zeros(-0.5 * state.left * E, size)
         h, bar = _pull_product(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
         S_bar, spread = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n])), np.zeros(0)
     else:
         S_bar, spread = np.empty(n), np.zeros((M, M))
-        for part in blocks(n, M):
-            S_bar[part] = _second_block(state, V[part], E[part], g[part], K_bar[part], spread)
+        with linalg.blas_threads(M):
+            for part in blocks(n, M):
+                S_bar[part] = _second_block(state, V[part], E[part], g[part], K_bar[part], spread)
         r_bar = alpha * S_bar - 0.5 * state.left * E
         bar = _pull_scaled(state.latent, X, K_bar, pad_zeros(E, size), state.beta, pad_zeros(r_bar, size), g_bar)
     # The arrays given to JAX are scratch memory: it must be done with them before they are used again.
@@ -417,8 +425,8 @@ def _feature_covariance(latent: Latent) -> Any:
 
 
 def _work(latent: Latent, X: Any, *bars: Any) -> int:
-    """Numbers that a program makes on the way: K_fu and its derivative. Searches call such programs a hundred times."""
-    return 2 * len(X) * latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
+    """Numbers that a program makes on the way: K_fu, its derivative and some between. Searches call it a hundred times."""
+    return 6 * len(X) * latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
 
 
 @program(numbers=_work)

@@ -142,7 +142,7 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
 
 
 def _work(latent: Latent, X: Any, *others: Any) -> int:
-    """Numbers that a program makes on the way: K, its derivative and some between. Searches call it a hundred times."""
+    """Numbers that a program makes on the way: K, its derivative and more. Searches call it a hundred times."""
     return 4 * len(X) ** 2
 
 

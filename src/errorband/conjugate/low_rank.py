@@ -425,7 +425,7 @@ def _feature_covariance(latent: Latent) -> Any:
 
 
 def _work(latent: Latent, X: Any, *bars: Any) -> int:
-    """Numbers that a program makes on the way: K_fu, its derivative and some between. Searches call it a hundred times."""
+    """Numbers that a program makes on the way: K_fu, its derivative and more. Searches call it a hundred times."""
     return 6 * len(X) * latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
 
 

@@ -24,7 +24,7 @@ from errorband.networks.reduction import directions
 from errorband.training import LBFGS
 
 HOW = "It holds X_train, y_train, X_test, y_test in the original split, or X and y."
-SMALL, LARGE, INPUTS = (10, 50, 100, 250, 800), (10, 50, 100, 250, 500), (10, 20, 50, 100)
+SMALL, LARGE, INPUTS = (10, 25, 50, 200, 400, 800), (10, 25, 50, 100, 250, 500), (10, 20, 50, 100, 250)
 SOME = 2000  # rows of a large set that are learned from, where it is not called "-all"
 SETS = {  # titles, and the numbers m of basis functions
     "elevators": ("Elevators, 2,000 rows", LARGE),
@@ -138,11 +138,11 @@ def relevance(model: Any) -> np.ndarray:
 def main() -> None:
     options = arguments(__doc__, sets=SETS, numbers=NUMBERS, methods=METHODS, seeds=1, iterations=60)
     warnings.simplefilter("ignore")  # that iterations are limited is said on the page
-    results = Results("spectral", options.seconds)
-    for seed in range(options.seeds):
-        for m in options.numbers:
-            for name in (name for name in options.sets if m in SETS[name][1]):
-                for method in options.methods:
+    results = Results("spectral", options.seconds, kept=True)
+    for m in options.numbers:
+        for name in (name for name in options.sets if m in SETS[name][1]):
+            for method in options.methods:
+                for seed in range(options.seeds):  # innermost: one shape after another is compiled
                     size = 0 if method == "full GP" else m
                     key = f"{name}/{method}/{size}/{seed}"
                     results.once(key, lambda: fit(name, method, m, seed, options.iterations))  # noqa: B023
@@ -171,7 +171,9 @@ def draw(axes: Any, results: Results, name: str) -> None:
 
 
 def write(results: Results, iterations: int) -> None:
-    shown = [name for name in SETS if len({k.split("/")[2] for k in results.pieces if k.startswith(f"{name}/")}) > 2]
+    shown = [
+        name for name in SETS if len({k.split("/")[2] for k in results.pieces if k.startswith(f"{name}/")}) > 2
+    ] or ["elevators"]
     figure, axes = plt.subplots(2, len(shown), figsize=(3.6 * len(shown), 7), squeeze=False, layout="constrained")
     sections = []
     formats = {"nmse": ".4f", "mnlp": ".3f", "coverage": ".1%", "noise": ".4f", "processor": ".0f", "wall": ".0f"}

@@ -30,7 +30,7 @@ SOME = 2000  # rows of a large set that are learned from, where it is not called
 SETS = {  # titles, and the numbers m of basis functions
     "elevators": ("Elevators, 2,000 rows", LARGE),
     "pol": ("Pole Telecomm, 2,000 rows", LARGE),
-    "pol-free": ("Pole Telecomm, 2,000 rows, noise not bounded", (50,)),
+    "pol-free": ("Pole Telecomm, 2,000 rows, noise not bounded", (50, 250)),
     "kin40k": ("Kin-40k, 2,000 rows", LARGE),
     "pendulum": ("Pendulum", SMALL),
     "robot": ("32 inputs, 4 matter, 2,000 rows", INPUTS),

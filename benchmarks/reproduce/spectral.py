@@ -221,7 +221,10 @@ def write(results: Results, iterations: int) -> None:
     fullest = max(axes[0], key=lambda axis: len(axis.get_lines()))
     figure.legend(*fullest.get_legend_handles_labels(), loc="outside lower center", fontsize="x-small", ncols=6)
     seeds = sorted({key.split("/")[3] for key in results.pieces})
-    states = sorted({piece["state"] for piece in results.pieces.values()})
+    states = {
+        kind: ", ".join(sorted({p["state"] for k, p in results.pieces.items() if ("/BN-" in k) == (kind == "bounded")}))
+        for kind in ("bounded", "others")
+    }
     text = f"""# Sparse spectra, networks and inter-domain features
 
 Methods and claims of Lázaro-Gredilla, *Sparse Gaussian Processes for Large-Scale Machine Learning* (thesis, 2010), on
@@ -234,8 +237,9 @@ short searches on few rows that find where to begin (for bounded noise twice tha
 each). An empty cell was not run. The full GP of all rows has hyperparameters from {SOME:,} of them. MNLP in nats, in
 the units of the targets; noise found as a share of their variance. Seconds are those of one fit on one core, with
 compiling where a fit is the first of its shape, on a machine that was busy with other work: processor time is the one
-to compare. The results are in `benchmarks/reproduce/results/spectral.json`, of the library's
-state {" and ".join(states)} (git's name of the folder `src/errorband`).
+to compare. The results are in `benchmarks/reproduce/results/spectral.json`, with the state of
+the library (git's name of the folder `src/errorband`): fits with bounded noise {states["bounded"]}, the others
+{states["others"]}; between the last two only the search with bounded noise was changed.
 
 {picture(figure, "spectral")}
 

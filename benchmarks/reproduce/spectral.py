@@ -38,6 +38,7 @@ SETS = {  # titles, and the numbers m of basis functions
     "bank32nh": ("Bank-32nh, 2,000 rows", INPUTS),
     "elevators-long": ("Elevators, 2,000 rows, up to 200 iterations", (50,)),
     "kin40k-long": ("Kin-40k, 2,000 rows, up to 200 iterations", (50,)),
+    "robot-all": ("32 inputs, 4 matter, 7,168 rows", INPUTS),
     "elevators-all": ("Elevators, all 8,752 rows", LARGE),
     "pol-all": ("Pole Telecomm, all 10,000 rows", LARGE),
     "kin40k-all": ("Kin-40k, all 10,000 rows", LARGE),
@@ -45,6 +46,7 @@ SETS = {  # titles, and the numbers m of basis functions
 NUMBERS = sorted({m for _, numbers in SETS.values() for m in numbers})
 BIN = {"pol": 10.0, "pol-all": 10.0}  # targets recorded in steps; a uniform error within a step has variance step²/12
 LONG = 200  # iterations where a set is called "-long"
+PUMADYN = 7168  # training rows of Pumadyn-32nm
 MATTER = (3, 4, 14, 15)  # columns of the generated table
 COSINE, ERF = "cosine", "erf"
 
@@ -78,7 +80,8 @@ def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     base, _, which = name.partition("-")
     rng = np.random.default_rng(seed)
     if base == "robot":
-        return *generated(SOME, np.random.default_rng(1 + seed)), *generated(1024, np.random.default_rng(0))
+        number = PUMADYN if which == "all" else SOME
+        return *generated(number, np.random.default_rng(1 + seed)), *generated(1024, np.random.default_rng(0))
     data = load(base, HOW)
     if "X_train" not in data:
         n, order = min(SOME, len(data["y"]) // 2), rng.permutation(len(data["y"]))
@@ -126,7 +129,7 @@ def fit(name: str, method: str, m: int, seed: int, iterations: int) -> dict[str,
     }
     if method in ("BN-MCN", "BN-MMLP"):
         piece["singular"] = directions(model)[0].tolist()
-    if name == "robot":
+    if name.startswith("robot"):
         piece["relevance"] = relevance(model).tolist()
     return piece
 

@@ -227,8 +227,8 @@ def floor(f: Found, method: str, m: int) -> list[Test]:
 
 def relevant(f: Found, matter: tuple[int, ...]) -> Test:
     """Whether each fit of the generated table gives the columns that matter the largest weights."""
-    found = {} if f.which else f.results.pieces
-    pieces = {k: p["relevance"] for k, p in found.items() if k.startswith("robot/") and "relevance" in p}
+    start = f"robot{f.which}/"
+    pieces = {k: p["relevance"] for k, p in f.results.pieces.items() if k.startswith(start) and "relevance" in p}
     if not pieces:
         return f"32 inputs {NOT_RUN}", None
     missed = [k for k, r in pieces.items() if set(np.argsort(r)[-len(matter) :]) != set(matter)]

@@ -217,7 +217,7 @@ def elsewhere() -> list[list[str]]:
             "C1",
             "The sinc toy: NMSE of SSGP 0.0022, of SPGP 0.0023.",
             "spectral-toy",
-            f"{told}, {'within' if inside else 'not within'} the quartiles over {len(errors['SSGP'])} tables",
+            f"{told}; the thesis' are {'' if inside else 'not '}between the quartiles over {len(errors['SSGP'])} tables",
         )
         few, many = (np.median([f["error"] for f in toy.under(f"spectrum/{h}/")]) for h in (10, 50))
         add(

@@ -269,7 +269,9 @@ def _told(number: str, text: str, outcome: str, parts: list[Test], why: str = ""
     """A claim with each of its parts and why one thinks it came out so."""
     words = {True: "yes", False: "**no**", None: "–"}
     lines = "\n".join(f"- {words[outcome]}: {told}" for told, outcome in parts)
-    return f"#### {number}: {outcome}\n\n{text}\n\n{lines}\n" + (f"\n{why}\n" if why else "")
+    return f"#### {number}: {outcome}\n\n{text}\n\n{lines}\n" + (
+        f"\n{why}\n" if why and not outcome.startswith("as claimed") else ""
+    )
 
 
 def floor(f: Found, method: str, m: int) -> list[Test]:

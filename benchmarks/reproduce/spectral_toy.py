@@ -137,8 +137,9 @@ NMSE against the function itself, which is what the thesis' figures must mean; t
 {table(["", "NMSE", "quartiles", "thesis", "noise found", "size of the mean at 8", "std there"], toy)}
 
 The thesis' figure, of one table, lies between the quartiles for: {", ".join(inside) or "neither"}. Medians over ten
-seeds move by as much as the two methods differ ({spread}), and SSGP's error is the lower one for {below} of
-{options.seeds} tables: one table cannot order the two.
+seeds at a time are {spread}: that
+0.0022 or 0.0025 comes out is the spread over tables. SSGP's error is the lower one for {below} of {options.seeds}
+tables, so one table cannot order the two.
 
 ## The covariance from few spectral points (C17)
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 DOCS = Path(__file__).parents[2] / "docs" / "reproductions"
+KEPT = Path(__file__).parent / "results"  # results that are in the repository, for pages whose experiments take long
 
 
 def load(name: str, how: str) -> dict[str, np.ndarray]:
@@ -58,10 +60,15 @@ class Results:
         Of the file.
     seconds : float
         No new piece is begun after this time.
+    kept : bool
+        Keep them in the repository, rounded, each with the state of the library that it is of, unless
+        ``ERRORBAND_RESULTS`` names a folder: a run on another machine goes on from there.
     """
 
-    def __init__(self, name: str, seconds: float = np.inf):
-        self.file = results_folder() / f"{name}.json"
+    def __init__(self, name: str, seconds: float = np.inf, *, kept: bool = False):
+        self.kept = kept
+        in_repository = kept and not os.environ.get("ERRORBAND_RESULTS")
+        self.file = (KEPT if in_repository else results_folder()) / f"{name}.json"
         self.pieces = self._read()
         self.deadline = time.perf_counter() + seconds
 
@@ -77,8 +84,11 @@ class Results:
         found = compute()
         self.pieces = self._read()
         self.pieces[key] = found | {"seconds": time.perf_counter() - began}
+        if self.kept:
+            self.pieces[key] = rounded(self.pieces[key] | {"state": state()})
         whole = self.file.with_suffix(f".{os.getpid()}")
-        whole.write_text(json.dumps(self.pieces, indent=0))
+        lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(self.pieces.items()))
+        whole.write_text(f"{{\n{lines}\n}}\n")
         whole.replace(self.file)
         told = {k: v for k, v in self.pieces[key].items() if not isinstance(v, list)}
         print(key, {k: round(v, 4) if isinstance(v, float) else v for k, v in told.items()}, flush=True)
@@ -91,6 +101,21 @@ class Results:
     def began(self) -> float:
         """When the experiment would have begun, had it been run at once."""
         return time.perf_counter() - sum(piece["seconds"] for piece in self.pieces.values())
+
+
+def rounded(value: Any) -> Any:
+    """Floats to five digits, also within lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: rounded(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [rounded(v) for v in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def state() -> str:
+    """Git's short name of the library's source as it was committed last: it changes with every change there."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD:src/errorband"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def class_scores(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """GPyTorch's sparse spectrum at the problem of ``spectral_speed.py``: `SpectralDeltaKernel`, value and gradient.
 
 Run by an interpreter that has GPyTorch (``benchmarks/peers/gpytorch.txt``); the page is made by ``spectral_speed.py``.
+Fewer rows come first, in case more take too long.
 """
 
 import time
@@ -8,9 +9,9 @@ import time
 import gpytorch
 import numpy as np
 import torch
-from common import Results
+from common import Results, arguments
 
-N, D, H = 10_000, 8, 500
+ROWS, D, H = (1000, 2000, 10_000), 8, 500
 
 
 class Model(gpytorch.models.ExactGP):
@@ -25,12 +26,12 @@ class Model(gpytorch.models.ExactGP):
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-def cost() -> dict[str, float]:
+def cost(n: int) -> dict[str, float]:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((N, D))
-    y = np.sin(X @ np.arange(D)) + 0.1 * rng.standard_normal(N)
+    X = rng.standard_normal((n, D))
+    y = np.sin(X @ np.arange(D)) + 0.1 * rng.standard_normal(n)
     likelihood = gpytorch.likelihoods.GaussianLikelihood()
     model = Model(torch.from_numpy(X), torch.from_numpy(y), likelihood).double().train()
     evidence = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
@@ -55,4 +56,7 @@ def cost() -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    Results("spectral-speed").once("peer", cost)
+    options = arguments(__doc__, rows=ROWS)
+    results = Results("spectral-speed", options.seconds, kept=True)
+    for rows in options.rows:
+        results.once(f"peer/{rows}", lambda: cost(rows))  # noqa: B023

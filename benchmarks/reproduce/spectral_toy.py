@@ -54,7 +54,8 @@ def robust(name: str, kind: str, m: int, seed: int) -> dict[str, float]:
         order = rng.permutation(len(data["y"]))
         X, y, X_test, y_test = (data[k][p] for p in (order[:n], order[n:]) for k in ("X", "y"))
     else:
-        X, y, X_test, y_test = data["X_train"][:n], data["y_train"][:n], data["X_test"], data["y_test"]
+        rows = rng.permutation(len(data["y_train"]))[:n]
+        X, y, X_test, y_test = data["X_train"][rows], data["y_train"][rows], data["X_test"], data["y_test"]
     wrong = rng.choice(n, n // 10, replace=False)
     y = y.astype(float)
     y[wrong] = rng.normal(y.mean(), y.std(), n // 10)
@@ -69,13 +70,28 @@ def robust(name: str, kind: str, m: int, seed: int) -> dict[str, float]:
     }
 
 
-KINDS = ("BN-MCN", "robust BN-MCN", "SPGP")
+ROBUST = "robust BN-MCN"
+KINDS = ("BN-MCN", ROBUST, "SPGP")
+
+
+def lowest(results: Results, key: str) -> str:
+    """The sets on which the robust network has the lowest median of a score, with the seeds for which it is lowest."""
+    told = []
+    for name in ROWS:
+        of = {k: [f[key] for f in results.under(f"robust/{name}/{k}/")] for k in KINDS}
+        if not all(of.values()):
+            continue
+        rest = [k for k in KINDS if k != ROBUST]
+        if np.median(of[ROBUST]) < min(np.median(of[k]) for k in rest):
+            wins = sum(value < min(others) for value, *others in zip(of[ROBUST], *(of[k] for k in rest), strict=True))
+            told.append(f"{name} ({wins} of {len(of[ROBUST])} seeds)")
+    return ", ".join(told) or "none of them"
 
 
 def main() -> None:
-    options = arguments(__doc__, seeds=10, robust=1, units=25, sets=ROWS)
+    options = arguments(__doc__, seeds=30, robust=3, units=25, sets=ROWS)
     warnings.simplefilter("ignore")
-    results = Results("spectral-toy", options.seconds)
+    results = Results("spectral-toy", options.seconds, kept=True)
     for seed in range(options.seeds):
         for kind in ("SSGP", "SPGP"):
             results.once(f"sinc/{kind}/{seed}", lambda: sinc(kind, seed))  # noqa: B023
@@ -90,28 +106,40 @@ def main() -> None:
     def median(prefix: str, key: str) -> float:
         return float(np.median([f[key] for f in results.under(prefix)] or [np.nan]))
 
+    said = {"SSGP": 0.0022, "SPGP": 0.0023}
+    quartiles = {k: np.percentile([f["nmse"] for f in results.under(f"sinc/{k}/")], (25, 50, 75)) for k in said}
     toy = [
-        [k, f"{median(f'sinc/{k}/', 'nmse'):.4f}", said, f"{median(f'sinc/{k}/', 'noise'):.3f}",
+        [k, f"{quartiles[k][1]:.4f}", f"{quartiles[k][0]:.4f} to {quartiles[k][2]:.4f}", printed,
+         f"{median(f'sinc/{k}/', 'noise'):.3f}",
          f"{np.median(np.abs([f['far mean'] for f in results.under(f'sinc/{k}/')])):.2f}",
          f"{median(f'sinc/{k}/', 'far std'):.2f}"]
-        for k, said in (("SSGP", 0.0022), ("SPGP", 0.0023))
+        for k, printed in said.items()
     ]  # fmt: skip
+    tens = {k: [np.median([results.pieces[f"sinc/{k}/{seed}"]["nmse"] for seed in range(start, start + 10)])
+                for start in range(0, options.seeds - 9, 10)] for k in said}  # fmt: skip
+    spread = "; ".join(f"{k} {', '.join(f'{v:.4f}' for v in values)}" for k, values in tens.items())
+    inside = [k for k in said if quartiles[k][0] <= said[k] <= quartiles[k][2]]
+    below = sum(a["nmse"] < b["nmse"] for a, b in ((results.pieces[f"sinc/{k}/{seed}"] for k in said)
+                                                   for seed in range(options.seeds)))  # fmt: skip
     hard = [[name, n, k, len(results.under(f"robust/{name}/{k}/")), f"{median(f'robust/{name}/{k}/', 'nmse'):.3f}",
              f"{median(f'robust/{name}/{k}/', 'mnlp'):.2f}"]
             for name, n in ROWS.items() for k in KINDS if results.under(f"robust/{name}/{k}/")]  # fmt: skip
-    best = [name for name in ROWS if len(results.under(f"robust/{name}/")) >= len(KINDS)
-            and median(f"robust/{name}/robust BN-MCN/", "nmse")
-            < min(median(f"robust/{name}/{k}/", "nmse") for k in ("BN-MCN", "SPGP"))]  # fmt: skip
+    best, surest = (lowest(results, key) for key in ("nmse", "mnlp"))
     text = f"""# Small experiments with sparse spectra and networks
 
-After Lázaro-Gredilla (2010). Medians over {options.seeds} seeds.
+After Lázaro-Gredilla (2010). Medians over {options.seeds} seeds where nothing else is said.
 
 ## The sinc toy (C1)
 
 100 rows of sin(πx)/πx in [−1, 5] with noise of 0.05; 20 frequencies against 40 inducing inputs, both drawn and held.
 NMSE against the function itself, which is what the thesis' figures must mean; the better of two starts by evidence.
 
-{table(["", "NMSE", "thesis", "noise found", "size of the mean at 8", "std there"], toy)}
+{table(["", "NMSE", "quartiles", "thesis", "noise found", "size of the mean at 8", "std there"], toy)}
+
+The thesis' figure, of one table, lies between the quartiles for: {", ".join(inside) or "neither"}. Medians over ten
+seeds at a time are {spread}: that
+0.0022 or 0.0025 comes out is the spread over tables. SSGP's error is the lower one for {below} of {options.seeds}
+tables, so one table cannot order the two.
 
 ## The covariance from few spectral points (C17)
 
@@ -121,13 +149,13 @@ Root mean square error over [−8, 8] of a squared exponential of variance one: 
 ## Robust networks (C14)
 
 A tenth of the targets to learn from replaced by noise of the targets' own mean and variance; {options.units} basis
-functions, 40 iterations. Of the original training rows the first thousand, of Pendulum a random half. "Robust" has
+functions, 40 iterations. Of the original training rows a thousand, of Pendulum half, drawn by the seed. "Robust" has
 double-exponential noise, whose scale is bounded in the place of the variance.
 
 {table(["", "rows", "", "seeds", "NMSE", "MNLP"], hard)}
 
-The thesis claims that the robust network is clearly better than the other two on all sets but Pendulum. Its NMSE is the
-lowest of the three here on: {", ".join(best) or "none of them"}.
+The thesis claims that the robust network is clearly better than the other two on all sets but Pendulum, where SPGP is
+best. Its median NMSE is the lowest of the three here on: {best}. Its MNLP is the lowest on: {surest}.
 """
     write_page("spectral-toy", "python benchmarks/reproduce/spectral_toy.py", results.began, text)
 

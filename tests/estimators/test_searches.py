@@ -12,12 +12,14 @@ from errorband import LBFGS, GPRegressor, Parameter
 from errorband.approximations import VFE
 from errorband.data import TrainingData
 from errorband.estimators.spec import Spec
+from errorband.features import SparseSpectrum
 from errorband.inference import Laplace
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian, OutlierMixture
+from errorband.parameters import value_of
 from errorband.training import STRATEGIES, Problem, Settings, Start
 from errorband.training.reference import linear_log_evidence
-from errorband.training.starts import other_starts
+from errorband.training.starts import lifted, other_starts
 from errorband.training.strategy import further_starts, value_at
 
 
@@ -50,6 +52,36 @@ def test_starts_are_moved_only_if_they_were_left_out():
         spec = Spec.of(likelihood, kernel, "zero", None, 1)
         model = spec.model(data, errorband.approximations.Exact(), 0)
         assert len(other_starts(model, spec.left_out(model))) == number
+
+
+@pytest.mark.filterwarnings("ignore:The search for hyper")
+def test_a_lower_bound_of_the_noise_is_no_trap():
+    """An exact scout leaves the noise at its bound; few sinusoids, for which there is more, must get away from it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (400, 2))
+    y = np.sin(2 * X[:, 0]) * np.cos(X[:, 1])
+    settings: Any = {"approximation": SparseSpectrum(8), "random_state": 0, "optimizer": LBFGS(max_iter=30)}
+    free = GPRegressor(**settings).fit(X, y)
+    bounded = GPRegressor(likelihood=Gaussian(min_noise_variance=1e-4), **settings).fit(X, y)
+    assert free.likelihood_.noise_variance > 1e-2
+    assert bounded.log_evidence_ > free.log_evidence_ - 10.0
+    assert not bounded.fit_result_.challenged
+
+
+def test_noise_is_lifted_from_its_bound_and_nothing_else():
+    data = TrainingData(np.linspace(-1, 1, 10)[:, None], np.arange(10.0))
+    for likelihood, found in (
+        (Gaussian(2.001, min_noise_variance=2.0), 3.0),
+        (Gaussian(5.0, min_noise_variance=2.0), 5.0),
+        (Gaussian(Parameter(2.001, bounds=(2.0, 2.5))), 2.001),  # there is no room
+        (Gaussian(Parameter(2.001, fixed=True), min_noise_variance=2.0), 2.001),
+        (Gaussian(1e-9), 1e-9),
+    ):
+        model = Spec.of(likelihood, SquaredExponential(1.0, 1.0), "zero", None, 1).model(
+            data, errorband.approximations.Exact(), 0
+        )
+        noise: Any = lifted(model).likelihood
+        assert float(value_of(noise.noise_variance)) == pytest.approx(found)
 
 
 def test_further_starts_leave_alone_what_was_given():

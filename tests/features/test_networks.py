@@ -200,6 +200,18 @@ def test_the_noise_is_no_less_than_that_of_held_features(kind):
         assert not np.allclose(free[:, 1:], drawn[:, 1:])  # learned in the second search
 
 
+@pytest.mark.filterwarnings("ignore:The search for hyper")
+def test_a_trapped_search_with_held_features_is_no_bound():
+    """Held error functions ended where noise explains all of the targets, and their variance was the bound."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(-1, 1, (300, 32))[:, :20]
+    target = np.sin(2 * A[:, 3] + A[:, 4]) * (1 + A[:, 14]) + np.cos(3 * A[:, 15]) * A[:, 3]
+    target += 0.2 * rng.standard_normal(300)
+    approximation = WeightSpace(Network(20, "erf"), bound_noise=True)
+    model = GPRegressor(ArcSine(), approximation=approximation, random_state=0, optimizer=LBFGS(max_iter=30))
+    assert model.fit(A, target).noise_bound_ < 0.5 * np.var(target)
+
+
 def test_noise_bounding_needs_noise():
     with pytest.raises(ValueError, match="bound_noise=True needs a likelihood with a noise level"):
         GPClassifier(approximation=WeightSpace(Network(4), bound_noise=True), optimizer=BRIEF).fit(X, Y > 0)

@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 
 from errorband.approximations import Exact
 from errorband.model import Model, at_values
+from errorband.training.starts import lifted
 from errorband.training.strategy import Maximise, Problem, Strategy
 
 # With at least so many inputs, and twice so many rows as the exact search has, it comes first.
@@ -31,7 +32,7 @@ class ExactFirst(Strategy):
         bare = tuple(dataclasses.replace(latent, features=None) for latent in problem.model.latents)
         exact = Problem(Model(bare, problem.model.likelihood, Exact()), problem.rule, some)
         first = Maximise().run(exact, settings.within(settings.seconds / 4, n_restarts=0))
-        model = at_values(problem.model, first.objective.model_at(first.theta))
+        model = lifted(at_values(problem.model, first.objective.model_at(first.theta)))
         spent = 0.0 if first.result is None else first.result.seconds
         left = 0.0 if first.result is not None and first.result.interrupted else settings.seconds - spent
         return self.inner.run(dataclasses.replace(problem, model=model), settings.within(left))

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from errorband import parameters
 from errorband.approximations import Exact
 from errorband.data import TrainingData
-from errorband.model import Model
+from errorband.model import Model, at_values
 from errorband.training.lbfgs import LBFGS
 from errorband.training.result import FitResult
-from errorband.training.starts import other_starts, plain_prior
+from errorband.training.starts import lifted, other_starts, plain_prior
 from errorband.training.strategy import Problem, Settings, Strategy
 
 # Rows of a scout, iterations of each of its searches, and those after which one that is behind is given up.
@@ -70,4 +69,4 @@ def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
     except np.linalg.LinAlgError:  # the search proper says so in its own words
         return model, None
     fitted = objective.model_at(found.theta)
-    return parameters.replace_values(model, {e.path: e.value for e in parameters.entries(fitted)}), found
+    return lifted(at_values(model, fitted)), found

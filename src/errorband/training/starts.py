@@ -14,6 +14,8 @@ from errorband.model import Model
 # be long for any two rows to be neighbours: distances grow like the root of their number.
 SHORT, QUIET = 0.3, 0.01
 
+LIFT = 1.5  # where noise begins at least, in units of its lower bound
+
 
 def other_starts(model: Model, left_out: frozenset[tuple[str, ...]]) -> list[np.ndarray]:
     """Vectors like that of the model, but with long or short length-scales, or little noise, or both.
@@ -34,6 +36,20 @@ def other_starts(model: Model, left_out: frozenset[tuple[str, ...]]) -> list[np.
         if moved and valid and (length == "as is" or scales) and (noise == "as is" or noises):
             vectors.append(parameters.pack(parameters.replace_values(model, moved)))
     return vectors
+
+
+def lifted(model: Model) -> Model:
+    """The model with noise that is learned at least 1.5 times its lower bound, as a search from other values begins.
+
+    A value is the bound plus e^raw: where an exact search of few rows has pressed it onto the bound, few features, for
+    which there is more noise, would see no gradient and stay.
+    """
+    values = {}
+    for e in parameters.entries(model):
+        lowest = LIFT * getattr(e.constraint, "lower", 0.0)
+        if e.path[-1] == "noise_variance" and not e.fixed and np.any(e.value < lowest) and e.constraint.valid(lowest):
+            values[e.path] = np.maximum(e.value, lowest)
+    return parameters.replace_values(model, values)
 
 
 def started_from_data(model: Model, data: TrainingData) -> Model:

@@ -201,6 +201,17 @@ def test_features(approximation):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("number", [12, 24])
+def test_inducing_inputs_do_not_lose_the_start(number, seed):
+    """Wherever they are placed first: they follow the burst if they move before the gate has settled."""
+    X, y, f = data(BURST)
+    model = GPRegressor(approximation=FITC(number), likelihood=Twinned(), random_state=seed).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X, latent="mean") - f) ** 2)) < 0.1
+    assert np.min(model.outlier_probability_[BURST]) > 0.9
+
+
+@pytest.mark.slow
 def test_two_experts_have_three_latents_and_an_evidence():
     """Two functions and a gate around a step. Whether the step is found is not tested yet."""
     rng = np.random.default_rng(0)

@@ -4,9 +4,12 @@ import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.linalg import block_diag
 from scipy.special import log_ndtr, ndtr
+from scipy.stats import norm
 
-from errorband.likelihoods import Gaussian, OutlierMixture, Twinned
+from errorband.likelihoods import CompoundOutliers, Gaussian, Ignorance, OutlierMixture, Triplet, Twinned, TwoExperts
 from errorband.likelihoods.bivariate import log_ndtr2, ndtr2
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -100,6 +103,46 @@ def test_moments_against_a_grid(case):
     assert_allclose(found[0], right[0], rtol=1e-10, atol=1e-10)
     assert_allclose(found[1], right[1], rtol=1e-9, atol=1e-10)
     assert_allclose(found[2], right[2], rtol=1e-9, atol=1e-10)
+
+
+# ---------------------------------------------------------------------------------------- the variational bound
+GATED = [
+    Twinned(0.3, 20.0, 0.4),
+    Ignorance(0.3, 0.5, 4.0, 0.4),
+    CompoundOutliers(0.3, [2.0, -1.0], [3.0, 6.0], [0.4, -0.4], 0.4),
+    Triplet(0.3, 10.0, 8.0, 0.4, -0.2),
+    TwoExperts(0.3, 2.0, 0.4),
+]
+BOUND = jax.jit(lambda likelihood, *at: likelihood.variational_term(*at))
+EXPECTED = jax.jit(lambda likelihood, *at: likelihood.expected_log_prob(*at))
+
+
+@pytest.mark.parametrize("likelihood", GATED, ids=lambda l: type(l).__name__)
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_the_bound_is_below_the_expectation(likelihood, case):
+    y, mean, cov = CASES[case]
+    if likelihood.n_latents == 3:
+        mean, cov = [*mean, 0.3], block_diag(cov, 0.5)
+    at = y, np.array(mean), np.array(cov)
+    bound, expected = BOUND(likelihood, *at), EXPECTED(likelihood, *at)
+    assert bound <= expected + 1e-6 * abs(expected)
+    assert np.isfinite(bound)
+
+
+def test_where_the_bound_is_the_expectation():
+    y, mean, known = 1.3, np.array([0.2, 0.6]), np.diag([1e-14, 1e-14])
+    assert_allclose(BOUND(GATED[0], y, mean, known), GATED[0].log_prob(y, mean), rtol=1e-6)  # nothing to average
+    sure, wide = np.diag([0.5, 1e-14]), np.diag([0.5, 2.0])
+    gaussian = Gaussian(0.3).expected_log_prob(y, 0.2, 0.5)
+    assert_allclose(BOUND(Twinned(0.3, 20.0, 30.0), y, mean, wide), gaussian, rtol=1e-12)  # one branch
+    assert_allclose(BOUND(Twinned(0.3, 1.0, 0.5), y, mean, sure), gaussian, rtol=1e-6)  # equal variances
+    assert BOUND(Twinned(0.3, 1.0, 0.5), y, mean, wide) < gaussian  # a gate that says nothing costs something
+    noise, ratio, bias = 0.3, 20.0, 0.4  # against the formula, with SciPy's integral of log Φ
+    each = []
+    for sign, variance in ((1, noise), (-1, noise * ratio)):
+        log_phi = quad(lambda u: norm.pdf(u, 0.6 + bias, np.sqrt(2.0)) * log_ndtr(sign * u), -20, 20, epsabs=1e-13)[0]  # noqa: B023
+        each.append(log_phi + norm.logpdf(y, 0.2, np.sqrt(variance)) - 0.5 * 0.5 / variance)
+    assert_allclose(BOUND(Twinned(noise, ratio, bias), y, mean, wide), np.logaddexp(*each), rtol=1e-11)
 
 
 # -------------------------------------------------------------------------------------------------------- limits

@@ -7,7 +7,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
+from errorband.inference.ep import EP
+from errorband.inference.sites import (
+    Data,
+    SiteInference,
+    SiteRun,
+    masked,
+    padded_data,
+    per_datum,
+    run_rule,
+    stationary_adjoint,
+    widened,
+)
 from errorband.model import PriorAtData
 from errorband.parameters.checks import check_number, check_whole
 from errorband.structures import Sites
@@ -30,7 +41,9 @@ class KL(SiteInference):
 
     rises. ``log_evidence_`` is the bound. With inducing variables u (:class:`~errorband.approximations.VFE`) the
     expectations are taken at variances A + r, where r is the variance of f given u: the bound of Hensman, Matthews &
-    Ghahramani (2015) at its optimum in q(u).
+    Ghahramani (2015) at its optimum in q(u). Mixtures with gates, such as
+    :class:`~errorband.likelihoods.Twinned`, have a factor for the branch of each row in q, which makes E_n a lower
+    bound of that expectation without two-dimensional integrals.
 
     Parameters
     ----------
@@ -66,6 +79,14 @@ class KL(SiteInference):
     @property
     def ep_power(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return 0.0
+
+    def _settle(self, prior, data, state):
+        """From scratch, for mixtures: from the sites of EP, if it finds any. Under the prior all rows are outliers."""
+        likelihood = prior.likelihood
+        if state is None and likelihood.closed_tilted and not likelihood.log_concave:
+            found = run_rule(EP(mode="parallel"), prior, padded_data(data, len(prior.mean)), self.cold(prior))
+            state = found.sites if bool(found.valid) else None
+        return super()._settle(prior, data, state)
 
     def run(self, prior, data, start):
         """Natural-gradient ascent of the bound."""
@@ -103,8 +124,8 @@ class _State(NamedTuple):
 
 
 def _expected(prior: PriorAtData, data: Data, likelihood: Any, residual: Any, h: Any, A: Any) -> Any:
-    """E log p(y_n | f_n) under the marginals, (N,)."""
-    terms = per_datum(likelihood, "expected_log_prob")
+    """E log p(y_n | f_n) under the marginals, (N,), or what the likelihood puts below it."""
+    terms = per_datum(likelihood, "variational_term")
     return data.weighted(terms(data.y, prior.mean + h, widened(A, residual)))
 
 

@@ -133,9 +133,9 @@ class SiteInference(Inference):
         padded = padded_data(data, len(prior.mean))
         cold = self.cold(prior)
         start = cold if state is None else _like(state, cold)
-        run = _run(self, prior, padded, start)
+        run = run_rule(self, prior, padded, start)
         if not bool(run.valid) and state is not None:  # the old sites led nowhere: begin afresh
-            run = _run(self, prior, padded, cold)
+            run = run_rule(self, prior, padded, cold)
         rule, run = self._after(run, prior, padded, first=state is None)
         if not bool(run.valid):
             raise np.linalg.LinAlgError(f"{type(self).__name__} found no proper posterior.{self._advice()}")
@@ -233,7 +233,8 @@ def _pull_back(model: Model, X: Any, layout: Any, adjoint: PriorAtData) -> Model
 
 
 @program
-def _run(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
+def run_rule(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
+    """Run a rule, compiled, from these sites."""
     return rule.run(prior, data, start)
 
 

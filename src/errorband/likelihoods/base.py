@@ -150,6 +150,10 @@ class Likelihood(Module):
         rule = {"frozen": self._frozen(y), "concave": self.log_concave, "feature": self.feature(y)}
         return expectation(lambda f: self.log_prob(y, f), mean, cov, **rule)
 
+    def variational_term(self, y: Any, mean: Any, cov: Any) -> Any:
+        """What the rule KL adds for a datum: E log p(y | f) under N(mean, cov), or a lower bound that costs less."""
+        return self.expected_log_prob(y, mean, cov)
+
     def _log_tilted_quadrature(self, y: Any, mean: Any, cov: Any, power: Any) -> Any:
         still = self._frozen(y)
         rule: dict[str, Any] = {

@@ -15,7 +15,6 @@ from errorband.training.lbfgs import LBFGS
 from errorband.training.scout import Scout, some_rows
 from errorband.training.starts import other_starts
 from errorband.training.strategy import Maximise, Problem, Settings, Strategy, moved
-from errorband.training.tie import Tie
 
 ITERATIONS = 40  # of each search with Gaussian noise
 
@@ -24,7 +23,7 @@ class GaussianFirst(Strategy):
     """Start from the length-scales of a process with Gaussian noise on at most 300 rows, times some factors.
 
     Which inputs matter, and how much more than others, that process finds in milliseconds for each evaluation, outliers
-    or not. What outliers spoil is that it follows them. So the search starts with a smoother function
+    or not; also where its evidence does not pay for a length-scale each, which outliers make dear. What outliers spoil is that it follows them. So the search starts with a smoother function
     (:attr:`errorband.likelihoods.Likelihood.from_gaussian` has the factors), from which a burst looks wrong, and the
     other starts race against that one. Only where length-scales were left out.
     """
@@ -51,6 +50,6 @@ def gaussian_kernel(problem: Problem, settings: Settings) -> dict[tuple[str, ...
     left_out = problem.left_out | {("likelihood", "noise_variance")}
     trainer = LBFGS(max_iter=ITERATIONS, settle=True).within(settings.seconds / 4)
     brief = Settings(trainer, random_state=settings.random_state)
-    found = Tie(Scout(Maximise())).run(Problem(model, Conjugate(), data, left_out), brief)
+    found = Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
     fitted = found.objective.model_at(found.theta)
     return {e.path: e.value for e in parameters.entries(fitted) if e.path[0] == "latents"}

@@ -16,7 +16,7 @@ from errorband.likelihoods import Bernoulli, Gaussian
 from errorband.samplers import Chains
 from errorband.training import FullBayes
 
-CHAINS, DRAWS = 4, (250, 750)
+CHAINS, WARMUP, DRAWS = 4, 100, (50, 200)
 SAMPLERS = {"hyperparameters": ("NUTS",), "latent values": ("NUTS", "elliptical slices")}
 
 
@@ -24,12 +24,12 @@ def sample(problem: str, sampler: str, draws: int) -> tuple[float, Chains]:
     """Processor time of a whole fit, and its chains."""
     began, (X, y) = time.process_time(), data(problem)
     if problem == "hyperparameters":
-        trainer = FullBayes(chains=CHAINS, warmup=500, draws=draws, members=10, spread=SPREAD)
+        trainer = FullBayes(chains=CHAINS, warmup=WARMUP, draws=draws, members=10, spread=SPREAD)
         model = GPRegressor(
             SquaredExponential(*KERNEL), likelihood=Gaussian(NOISE), optimizer=trainer, normalize=False
         ).fit(X, y)
         return time.process_time() - began, model.fit_result_.chains
-    rule = MCMC("nuts" if sampler == "NUTS" else "elliptical", chains=CHAINS, warmup=500, draws=draws, keep=10**6)
+    rule = MCMC("nuts" if sampler == "NUTS" else "elliptical", chains=CHAINS, warmup=WARMUP, draws=draws, keep=10**6)
     settings: dict[str, Any] = {"likelihood": Bernoulli(), "optimizer": None, "normalize": False}
     posterior = GPRegressor(SquaredExponential(*PROBIT), inference=rule, **settings).fit(X, y).posterior_
     took, root = time.process_time() - began, posterior.factors[0]

@@ -55,7 +55,8 @@ def sample(problem: str, sampler: str, draws: int) -> dict[str, Any]:
 
     @tf.function(reduce_retracing=True)
     def run() -> Any:
-        return tfp.mcmc.sample_chain(draws, helper.current_state, kernel, num_burnin_steps=WARMUP, trace_fn=None)
+        state = helper.current_state
+        return tfp.mcmc.sample_chain(draws, state, kernel=kernel, num_burnin_steps=WARMUP, trace_fn=None)
 
     states = run()
     took = time.process_time() - began

@@ -17,7 +17,6 @@ from errorband.likelihoods import (
     Ignorance,
     OutlierMixture,
     StudentT,
-    Triplet,
     Twinned,
     TwinnedLabels,
     TwoExperts,
@@ -85,7 +84,6 @@ by the cluster was not seen: with several starts its best evidence leaves the cl
 COSINE: dict[str, dict[str, Any]] = {
     "Gaussian": {},
     "twinned": {"likelihood": Twinned()},
-    "triplet": {"likelihood": Triplet()},
     "heteroscedastic": {"likelihood": HeteroscedasticGaussian()},
 }
 
@@ -98,7 +96,8 @@ def cosine(name: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     X, grid = np.sort(rng.uniform(-15, 15, (128, 1)), axis=0), np.linspace(-15, 15, 601)
     y = np.cos(X[:, 0]) + noise_sd(X[:, 0]) * rng.normal(size=128)
-    model = GPRegressor(SquaredExponential(), random_state=0, **COSINE[name]).fit(X, y)
+    start = SquaredExponential(1.5)  # from the default, which is much longer, all models end where all is noise
+    model = GPRegressor(start, random_state=0, **COSINE[name]).fit(X, y)
     predictive = model.predictive(grid[:, None])
     targets = np.cos(grid) + noise_sd(grid) * rng.normal(size=(40, len(grid)))
     sd, right = predictive.std, noise_sd(grid)
@@ -108,6 +107,7 @@ def cosine(name: str, seed: int) -> dict[str, Any]:
         "log sd": float(np.sqrt(np.mean(np.log(sd / right) ** 2))),
         "outer": float(np.mean(sd[outer]) / np.mean(right[outer])),
         "inner": float(np.mean(sd[inner]) / np.mean(right[inner])),
+        "evidence": model.log_evidence_,
         "converged": bool(model.fit_result_.converged and model.inference_status_.converged),
     }
     if name == "twinned":
@@ -130,13 +130,23 @@ def cosine_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
     gates = "; ".join(f"{low:.1f} to {high:.1f}" for low, high in (p["gate"] for p in twinned))
     ratios = ", ".join(f"{p['ratio']:.0f}" for p in twinned)
     header = ["model", "NLPD", "log sd, root mean square error", "sd / truth, |x| < 2", "|x| > 13", "converged"]
+    plain, varying = pieces["Gaussian"], pieces["heteroscedastic"]
+    missed = sum(t["evidence"] < g["evidence"] + 1 for t, g in zip(twinned, plain, strict=True))
+    better = sum(t["nlpd"] < g["nlpd"] for t, g in zip(twinned, plain, strict=True))
+    best = sum(h["nlpd"] < t["nlpd"] for h, t in zip(varying, twinned, strict=True))
     return f"""
-128 rows of cos x on [−15, 15]; the noise has sd 0.5 at 0 and falls like a cosine to 0.02 at the ends. Means of
-{len(twinned)} draws: NLPD of new targets, and the standard deviation predicted for them beside the true one.
+128 rows of cos x on [−15, 15]; the noise has sd 0.5 at 0 and falls like a cosine to 0.02 at the ends. Searches start
+with the length-scale 1.5. Means of {len(twinned)} draws: NLPD of new targets, and the standard deviation predicted for
+them beside the true one. (Bands of Gaussian noise are widened by the errors of rows left out, those of the other two
+are not.)
 
 {table(header, rows)}
 
-Twinned: the mean of the gate goes from {gates}; the ratios of its two variances are {ratios}.
+Twinned: the mean of the gate goes from {gates}; the ratios of its two variances are {ratios}. The thesis finds that
+two levels are too few here: the model switches between them too sharply, with |u| up to 5 and a ratio of about 100. So
+it is: the noise at the ends stays too large, and `HeteroscedasticGaussian` has the lower NLPD on {best} of
+{len(twinned)} draws. Twinned is better than Gaussian noise on {better}; on {missed} its search ended where all noise is
+of one kind, with the evidence of Gaussian noise.
 """
 
 

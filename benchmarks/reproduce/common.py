@@ -80,10 +80,10 @@ class Results:
         self.pieces = self._read()
         if key in self.pieces or time.perf_counter() > self.deadline:
             return
-        began = time.perf_counter()
+        began = time.process_time()  # of the processor: runs often share a machine
         found = compute()
         self.pieces = self._read()
-        self.pieces[key] = found | {"seconds": time.perf_counter() - began}
+        self.pieces[key] = found | {"seconds": time.process_time() - began}
         if self.kept:
             self.pieces[key] = rounded(self.pieces[key] | {"state": state()})
         whole = self.file.with_suffix(f".{os.getpid()}")
@@ -97,9 +97,13 @@ class Results:
         """The pieces whose key begins so."""
         return [piece for key, piece in self.pieces.items() if key.startswith(prefix)]
 
+    def spent(self, prefix: str = "") -> float:
+        """Seconds of the processor that the pieces took whose key begins so."""
+        return sum(piece["seconds"] for piece in self.under(prefix))
+
     @property
     def began(self) -> float:
-        """When the experiment would have begun, had it been run at once."""
+        """When the experiment would have begun, had it been run at once on a processor of its own."""
         return time.perf_counter() - sum(piece["seconds"] for piece in self.pieces.values())
 
 
@@ -132,6 +136,26 @@ def write_page(name: str, command: str, began: float, text: str) -> None:
     made = f"Made by `{command}` in {time.perf_counter() - began:.0f} s."
     title, rest = text.strip().split("\n", 1)
     (DOCS / f"{name}.md").write_text(f"{title}\n\n{made}\n{rest}\n")
+    print(f"wrote docs/reproductions/{name}.md")
+
+
+def write_sections(name: str, head: str, made: dict[str, tuple[str, str]], order: list[str]) -> None:
+    """Write docs/reproductions/NAME.md, of which each section is an experiment of its own.
+
+    Parameters
+    ----------
+    name, head : str
+        Of the page, and what is above its sections.
+    made : dict
+        For the title of each section that was made now how it was made, and its text.
+    order : list of str
+        Titles of all sections. Those not made now stay as they are on the page.
+    """
+    page = DOCS / f"{name}.md"
+    there = dict(part.split("\n", 1) for part in page.read_text().split("\n## ")[1:]) if page.exists() else {}
+    there |= {title: f"\n{how}\n\n{text.strip()}\n" for title, (how, text) in made.items()}
+    parts = [f"## {title}\n{there[title].rstrip()}\n" for title in order if title in there]
+    page.write_text("\n".join([head.strip() + "\n", *parts]))
     print(f"wrote docs/reproductions/{name}.md")
 
 

@@ -42,6 +42,7 @@ SETS = {  # titles, and the numbers m of basis functions
     "elevators-all": ("Elevators, all 8,752 rows", LARGE),
     "pol-all": ("Pole Telecomm, all 10,000 rows", LARGE),
     "kin40k-all": ("Kin-40k, all 10,000 rows", LARGE),
+    "kin40k-all-long": ("Kin-40k, all 10,000 rows, up to 200 iterations", (500,)),
 }
 NUMBERS = sorted({m for _, numbers in SETS.values() for m in numbers})
 BIN = {"pol": 10.0, "pol-all": 10.0}  # targets recorded in steps; a uniform error within a step has variance step²/12
@@ -87,7 +88,7 @@ def rows_of(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
         n, order = min(SOME, len(data["y"]) // 2), rng.permutation(len(data["y"]))
         return data["X"][order[:n]], data["y"][order[:n]], data["X"][order[n:]], data["y"][order[n:]]
     n = len(data["y_train"])
-    rows = np.arange(n) if which == "all" else rng.permutation(n)[:SOME]
+    rows = np.arange(n) if which.startswith("all") else rng.permutation(n)[:SOME]
     return data["X_train"][rows], data["y_train"][rows], data["X_test"], data["y_test"]
 
 

@@ -94,7 +94,7 @@ def write(results: Results) -> None:
 
 Error rate, in round brackets the mean negative log probability of the true class, in square ones the number of support
 vectors, on test rows of the first splits, means over them; columns are methods with their number of basis functions.
-One start each from random values, isotropic squared exponential,
+The full GPC is on the first split only. One start each from random values, isotropic squared exponential,
 probit, EP, few iterations (those of [sparse classifiers](table-2-1.md), where SPGPC, the full GPC and the SVM are on up
 to ten splits, with the printed figures beside). The cells of table 5.1 of Lázaro-Gredilla (2010) are lost; these are in
 their place. 50 and {MANY} basis functions are for {" and ".join(WITH_MANY)} only; another empty cell was not run.

@@ -241,7 +241,8 @@ and Bank-32nh. A smaller form of the thesis' experiments: {SOME:,} of the traini
 the full GP is exact and m/n goes further than in the thesis (0.25; there 0.125), and single fits to all rows. Medians
 over seeds, at most {len(seeds)}; tables say how many. One start, at most {iterations} iterations of L-BFGS after
 short searches on few rows that find where to begin (for bounded noise twice that; mixtures: four networks of m/2 units
-each). An empty cell was not run. What {iterations} iterations cost is seen in some fits with {LONG}. The full GP of all rows has hyperparameters from {SOME:,} of them. MNLP in nats, in
+each). An empty cell was not run. What {iterations} iterations cost is seen in some fits with {LONG}.
+The full GP of all rows has hyperparameters from {SOME:,} of them. MNLP in nats, in
 the units of the targets; noise found as a share of their variance. Seconds are those of one fit on one core, with
 compiling where a fit is the first of its shape, on a machine that was busy with other work: processor time is the one
 to compare. The results are in `benchmarks/reproduce/results/spectral.json`, with the state of

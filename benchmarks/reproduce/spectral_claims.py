@@ -109,7 +109,7 @@ class Found:
         return sorted({int(k.split("/")[2]) for k in self.results.pieces if k.startswith(start)})
 
     def set_of(self, name: str, method: str) -> str:
-        """The set's whole name; a full GP converges soon, and is the same where others have more iterations."""
+        """The set's whole name; where others have more iterations the full GP is the one with few."""
         return name + (self.which.removesuffix("-long") if method == FULL else self.which)
 
     def seeds(self, name: str, method: str, m: int, key: str) -> dict[str, float]:

@@ -101,7 +101,8 @@ is, with twice the basis functions. {faster}. Counted in multiply-adds the spars
 VᵀEV and VᵀS̄V, and 1 for VB⁻¹. A program whose FITC takes more than six times N·M² would see the opposite.
 
 GPyTorch was run at N = {" and ".join(peers) or "none of these"} by `PYTHON benchmarks/reproduce/spectral_peer.py` with
-an interpreter of its own, one thread, least of two. GPflow has no model of this kind.
+an interpreter of its own, one thread, least of two; it solves by iterations, which are not exact, from 800 rows on.
+GPflow has no model of this kind.
 
 A million rows of {D} inputs in a file, m = {int(big["m"])}: an evaluation takes {big["processor"]:.0f} s of
 processor time, and the process {big["GB"]:.1f} GB at its peak.

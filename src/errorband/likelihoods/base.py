@@ -141,7 +141,7 @@ class Likelihood(Module):
         raise NotImplementedError(f"{type(self).__name__} is annealed but has no first sites.")
 
     def warm_up(self, y: np.ndarray) -> "list[Likelihood]":
-        """Likelihoods of less and less noise, down to this one: the sites that EP finds for one are a start for the next.
+        """Likelihoods of less and less noise, down to this one: the sites of EP for one are a start for the next.
 
         Of an annealed likelihood. They must not be symmetric in latent functions that are alike, or none would be told
         from another.

@@ -71,7 +71,8 @@ of the posterior lies above 3.
 
 The source reports that the mixture gives way at the second measurement and a twinned model with a broad gate of mean
 zero at the fifth; it does not give its variances. With those here the exact posteriors do so. EP's do not: once its
-sites have taken the measurements for outliers it stays with that for some repetitions more.
+sites have taken the measurements for outliers it stays with that for some repetitions more. Where its parallel sweeps
+do not settle (n = 5 with the gate N(2, 1), n = 8 with N(0, 1)), sequential ones take their place and do.
 """
     write_page("repeated-outliers", "python benchmarks/reproduce/repeated_outliers.py", began, text)
 

@@ -15,7 +15,7 @@ from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.features import MultiScale, SparseSpectrum
 from errorband.inference import EP, KL, Laplace
-from errorband.kernels import SquaredExponential, White
+from errorband.kernels import Constant, SquaredExponential, White
 from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 from errorband.parameters import Change, Parameter
 from errorband.training import race_first
@@ -250,7 +250,7 @@ def test_inducing_inputs_do_not_lose_the_start(number, seed):
 
 @pytest.mark.slow
 def test_two_experts_have_three_latents_and_an_evidence():
-    """Two functions and a gate around a step. Whether the step is found is not tested yet."""
+    """Two functions and a gate around a step."""
     rng = np.random.default_rng(0)
     X = np.linspace(-1, 1, 60)[:, None]
     truth = np.where(X[:, 0] < 0, -1.0, 1.0)
@@ -261,6 +261,60 @@ def test_two_experts_have_three_latents_and_an_evidence():
     model = GPRegressor(kernel, inference=start, **fixed).fit(X, y)
     assert model.latent_names_ == ("mean", "other", "gate")
     assert np.isfinite(model.log_evidence_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_experts_find_a_step(seed):
+    X = np.linspace(-1, 1, 60)[:, None]
+    truth = np.where(X[:, 0] < 0, -1.0, 1.0)
+    y = truth + 0.05 * np.random.default_rng(seed).normal(size=60)
+    model = GPRegressor(likelihood=TwoExperts()).fit(X, y)
+    first, second = (model.predict(X, latent=name) for name in ("mean", "other"))
+    chosen = np.where(model.predict(X, latent="gate") + model.likelihood_.bias > 0, first, second)
+    assert np.sqrt(np.mean((chosen - truth) ** 2)) < 0.05
+    assert model.log_evidence_ > GPRegressor().fit(X, y).log_evidence_ + 50
+
+
+def two_functions(seed):
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, (80, 1)), axis=0)
+    functions = np.stack([np.sin(X[:, 0]), 2 + 0.5 * np.cos(1.5 * X[:, 0])], axis=1)
+    which = rng.integers(0, 2, 80)
+    return X, functions[np.arange(80), which] + 0.1 * rng.normal(size=80), functions
+
+
+def test_two_functions_are_told_apart_where_noise_is_small():
+    """EP from nowhere has no answer here; the first function is the upper one, on purpose."""
+    X, y, functions = two_functions(0)
+    kernel = {"mean": SquaredExponential(1.2), "other": SquaredExponential(1.2), "gate": White(1.0)}
+    model = GPRegressor(kernel, likelihood=TwoExperts(0.01, 1.0, 0.0), optimizer=None, normalize=False).fit(
+        X, y - y.mean()
+    )
+    assert model.inference_status_.converged
+    found = np.stack([model.predict(X, latent=name) for name in ("other", "mean")], axis=1) + y.mean()
+    assert np.sqrt(np.mean((found - functions) ** 2)) < 0.1
+
+
+@pytest.mark.slow
+def test_a_search_finds_two_functions_more_often_than_not():
+    errors = []
+    for seed in range(4):
+        X, y, functions = two_functions(seed)
+        model = GPRegressor({"gate": White()}, likelihood=TwoExperts(), random_state=0).fit(X, y)
+        found = np.stack([model.predict(X, latent=name) for name in ("mean", "other")], axis=1)
+        errors.append(min(np.sqrt(np.mean((f - functions) ** 2)) for f in (found, found[:, ::-1])))
+    assert np.sum(np.array(errors) < 0.1) >= 3  # the fourth is a draw in which another division has some evidence
+
+
+def test_rows_that_repeat_each_other_settle_one_by_one():
+    """Five times the same wrong target: in parallel all sites change their minds together."""
+    given = {"likelihood": Twinned(0.1, 100.0, 2.0), "optimizer": None, "normalize": False}
+    kernel, rule = {"mean": Constant(1.0), "gate": Constant(1.0)}, EP("parallel", damping=0.5, max_sweeps=500)
+    model = GPRegressor(kernel, inference=rule, **given).fit(np.zeros((5, 1)), np.full(5, 5.0))
+    assert model.inference_status_.converged
+    assert model.inference_status_.fell_back
+    assert_allclose(model.predict(np.zeros((1, 1)), latent="mean"), 4.90, atol=0.01)  # exact, by a grid
 
 
 @pytest.mark.slow

@@ -9,20 +9,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.data import TrainingData
 from errorband.inference.anderson import Memory
+from errorband.inference.base import Conclusion
 from errorband.inference.sites import (
     Data,
     SiteInference,
     SiteRun,
     cavity,
     masked,
+    padded_data,
     parts,
     per_datum,
+    run_rule,
     stationary_adjoint,
     widened,
 )
 from errorband.model import PriorAtData
 from errorband.parameters.checks import check_number, check_whole
+from errorband.rows import pad_zeros
 from errorband.structures import Sites, State
 from errorband.structures.sites import block_matmul, block_solve, block_times, select, symmetrise
 
@@ -36,6 +41,7 @@ FLOOR, STILL = 1e-4, 8  # it ends if so many in a row left a mismatch below this
 NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
+FEW = 300  # rows: of more, sequential sweeps take minutes
 MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
 
 
@@ -70,7 +76,8 @@ class EP(SiteInference):
     ----------
     mode : {"auto", "parallel", "sequential", "double_loop"}
         "parallel" updates all sites at once, with adaptive damping and, near the end, acceleration; if it has reached
-        nothing where a fit ends, "auto" takes over. "sequential" updates one site at a time in a random order drawn
+        nothing where a fit ends, "auto" takes over, and if it has not settled with at most 300 rows, "sequential" is
+        tried. "sequential" updates one site at a time in a random order drawn
         once. "double_loop" is slower and converges to a fixed point if there is one. "auto" runs in parallel; if the
         first run of a search over hyperparameters does not converge, it falls back on the double loop, and later points
         that do not converge are rejected.
@@ -148,6 +155,24 @@ class EP(SiteInference):
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
+    def _settle(self, prior, data, state):
+        """From scratch, for a likelihood that is annealed: from the better of what that and its first sites lead to."""
+        if state is None and prior.likelihood.annealed:
+            ends = [run for run in self._from_afar(prior, data) if bool(run.valid)]
+            state = max(ends, key=lambda run: float(run.log_evidence)).sites if ends else None
+        return super()._settle(prior, data, state)
+
+    def _from_afar(self, prior: PriorAtData, data: TrainingData) -> list[SiteRun]:
+        """Runs from the likelihood's first sites, and from much noise that is lowered, each from the sites before."""
+        rule, padded = dataclasses.replace(self, mode="parallel"), padded_data(data, len(prior.mean))
+        n, size = len(data.y), len(prior.mean)
+        guess = Sites(*(pad_zeros(np.asarray(a), size) for a in prior.likelihood.first_sites(data.y, prior.mean[:n])))
+        sites = self.cold(prior)
+        for likelihood in prior.likelihood.warm_up(data.y):
+            run = run_rule(rule, dataclasses.replace(prior, likelihood=likelihood), padded, sites)
+            sites = run.sites if bool(run.valid) else sites
+        return [run_rule(rule, prior, padded, start) for start in (guess, sites)]
+
     def _after(self, run, prior, data, first):
         if bool(run.converged) or self.mode not in ("auto", "double_loop") or (self.mode == "auto" and not first):
             return self, run
@@ -160,15 +185,33 @@ class EP(SiteInference):
         return with_less_power(self, prior, data) or (self, run)
 
     def conclude(self, model, data, state=None):
-        """As other rules do; where parallel sweeps end nowhere, which a search can do without, by ``mode="auto"``."""
+        """As other rules do; where parallel sweeps end nowhere, which a search can do without, by ``mode="auto"``.
+
+        Where they only do not settle, of few rows one site after the other may: rows that repeat each other change
+        their minds together in parallel, for ever.
+        """
         try:
-            return super().conclude(model, data, state)
+            found = super().conclude(model, data, state)
+            return found if found.status.converged else self._one_by_one(model, data) or found
         except np.linalg.LinAlgError:
             if self.mode != "parallel" or model.likelihood.n_latents > 2:  # other powers of three latents take minutes
                 raise
             found = dataclasses.replace(self, mode="auto").conclude(model, data)
             text = f"{self} found no proper posterior. {found.status.message}"
             return dataclasses.replace(found, status=dataclasses.replace(found.status, message=text, fell_back=True))
+
+    def _one_by_one(self, model: Any, data: TrainingData) -> Conclusion | None:
+        """What sequential sweeps come to in the place of parallel ones; None if that is no fixed point."""
+        if self.mode != "parallel" or model.likelihood.n_latents > 2 or len(data.y) > FEW:
+            return None
+        rule = dataclasses.replace(self, mode="sequential", damping=max(self.damping, 0.5))
+        try:
+            found = rule.conclude(model, data)
+        except np.linalg.LinAlgError:
+            return None
+        text = f"{self} reached no fixed point; {rule} did. {found.status.message}"
+        status = dataclasses.replace(found.status, message=text, fell_back=True)
+        return dataclasses.replace(found, status=status) if found.status.converged else None
 
     def _advice(self):
         if self.mode in ("parallel", "sequential"):

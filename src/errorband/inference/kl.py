@@ -1,11 +1,13 @@
 """Variational Gaussian inference: sites from expectations under the posterior itself."""
 
+import contextlib
 import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from errorband.inference.ep import EP
 from errorband.inference.sites import (
@@ -13,9 +15,7 @@ from errorband.inference.sites import (
     SiteInference,
     SiteRun,
     masked,
-    padded_data,
     per_datum,
-    run_rule,
     stationary_adjoint,
     widened,
 )
@@ -84,8 +84,8 @@ class KL(SiteInference):
         """From scratch, for mixtures: from the sites of EP, if it finds any. Under the prior all rows are outliers."""
         likelihood = prior.likelihood
         if state is None and likelihood.closed_tilted and not likelihood.log_concave:
-            found = run_rule(EP(mode="parallel"), prior, padded_data(data, len(prior.mean)), self.cold(prior))
-            state = found.sites if bool(found.valid) else None
+            with contextlib.suppress(np.linalg.LinAlgError):
+                state = EP(mode="parallel")._settle(prior, data, None)[1].sites
         return super()._settle(prior, data, state)
 
     def run(self, prior, data, start):

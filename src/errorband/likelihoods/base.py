@@ -52,6 +52,10 @@ class Likelihood(Module):
     further_starts : tuple of dict
         Further starts of the search, from which the best is taken: by name of a hyperparameter of the model, such as
         ``latents.1.kernel.variance``, the factor on its first starting value.
+    annealed : bool
+        Whether EP from scratch, which may have no answer or a poor one where latent functions are alike, begins from
+        :meth:`first_sites`, and with the noise of :meth:`warm_up`; the better end is kept, and every start of a search
+        begins so.
     from_gaussian : dict or None
         Factors, by name in the same way, for a start with the kernel that a search with Gaussian noise ended with.
     indicators : (float, float, float) or None
@@ -77,6 +81,7 @@ class Likelihood(Module):
     closed_tilted: ClassVar[bool] = False
     further_starts: ClassVar[tuple[dict[str, float], ...]] = ()
     from_gaussian: ClassVar[dict[str, float] | None] = None
+    annealed: ClassVar[bool] = False
     indicators: ClassVar[Any] = None
     location_scale: ClassVar[bool] = False
     support: ClassVar[str] = "real"
@@ -127,6 +132,21 @@ class Likelihood(Module):
         A hint for quadrature, which places more nodes there. None if there is no hint.
         """
         return None
+
+    def first_sites(self, y: Any, mean: Any) -> tuple[Any, Any]:
+        """Shifts (N, L) and precisions (N, L, L) that EP tries first where nothing is known, of an annealed likelihood.
+
+        ``mean`` (N, L) is that of the prior; sites are of latent values less that.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is annealed but has no first sites.")
+
+    def warm_up(self, y: np.ndarray) -> "list[Likelihood]":
+        """Likelihoods of less and less noise, down to this one: the sites of EP for one are a start for the next.
+
+        Of an annealed likelihood. They must not be symmetric in latent functions that are alike, or none would be told
+        from another.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is annealed but has no likelihoods with more noise.")
 
     # ------------------------------------------------------------------ called by inference
     def log_tilted(self, y: Any, mean: Any, cov: Any) -> Any:

@@ -23,7 +23,8 @@ class GaussianFirst(Strategy):
     """Start from the length-scales of a process with Gaussian noise on at most 300 rows, times some factors.
 
     Which inputs matter, and how much more than others, that process finds in milliseconds for each evaluation, outliers
-    or not; also where its evidence does not pay for a length-scale each, which outliers make dear. What outliers spoil is that it follows them. So the search starts with a smoother function
+    or not; also where its evidence does not pay for a length-scale each, which outliers make dear. What outliers spoil
+    is that it follows them. So the search starts with a smoother function
     (:attr:`errorband.likelihoods.Likelihood.from_gaussian` has the factors), from which a burst looks wrong, and the
     other starts race against that one. Only where length-scales were left out.
     """

@@ -81,7 +81,7 @@ class LBFGS:
         self, objective: Objective, theta0: np.ndarray, *, restarts: Any = (), verbose: int = 0, label: str = "fit"
     ) -> Trained:
         """Maximise the objective; each evaluation starts where the one before ended."""
-        follow = _Follow(objective)
+        follow = _Follow(objective, [theta0, *restarts])
         result = self.maximise(follow, theta0, restarts=restarts, verbose=verbose, label=label)
         return Trained(result, follow.best)
 
@@ -129,14 +129,18 @@ class _Follow:
     """An objective as a function, with the inference of each evaluation started where the last ended.
 
     If the rule fell back on another, that one is used for the rest of the search: evidences of two do not compare.
+    Where inference is annealed, each start of the search is one of inference too.
     """
 
-    def __init__(self, objective: Objective):
+    def __init__(self, objective: Objective, starts: list[np.ndarray]):
         self.objective, self.warm = objective, None
+        self.starts = starts if objective.likelihood.annealed else []
         self.best: Warm | None = None  # at the best vector
         self._best_value = -np.inf
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        if self.warm is not None and any(np.array_equal(theta, start) for start in self.starts):
+            self.warm = Warm(self.warm.rule, None)
         point = self.objective.evaluate(theta, self.warm)
         before = self.objective.inference if self.warm is None else self.warm.rule
         if point.warm.rule is not before:

@@ -72,6 +72,11 @@ class Objective:
         """Vector of the starting values."""
         return parameters.pack(self.model)
 
+    @property
+    def likelihood(self) -> Any:
+        """Of the model."""
+        return self.model.likelihood
+
     @in_double_precision
     def evaluate(self, theta: np.ndarray, warm: Warm | None = None) -> Point:
         """Value and gradient at a vector. Pure: the same arguments give the same result."""

@@ -85,6 +85,11 @@ class Tied:
         return self.objective.inference
 
     @property
+    def likelihood(self) -> Any:
+        """That of the objective."""
+        return self.objective.likelihood
+
+    @property
     def theta0(self) -> np.ndarray:
         """Mean of each group at the starting values."""
         return np.bincount(self.groups, self.objective.theta0) / np.bincount(self.groups)

@@ -52,6 +52,11 @@ class Warped:
         return self.objective.inference
 
     @property
+    def likelihood(self) -> Any:
+        """That of the objective."""
+        return self.objective.likelihood
+
+    @property
     def theta0(self) -> np.ndarray:
         """Where the search starts."""
         return np.concatenate([self.theta, self.transform.vector])

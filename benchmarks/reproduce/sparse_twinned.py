@@ -77,7 +77,7 @@ def main() -> None:
 
 {options.rows} rows of four inputs with noise of sd 0.1, a tenth of them in {BURSTS} bursts of neighbours that have the
 same wrong value; `approximation=FITC({options.inducing})`, searches of {options.iterations} iterations at most
-(`LBFGS(max_iter={options.iterations})`: "converged" is whether fewer were enough), all else as the defaults
+(`LBFGS(max_iter={options.iterations})`: "converged" says whether fewer were enough), all else as the defaults
 are. Root mean squared error to the clean function at 2000 new inputs, NLPD of clean targets there. The oracle is the
 Gaussian model of the clean rows.
 

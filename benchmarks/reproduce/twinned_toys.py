@@ -138,8 +138,8 @@ def cosine_section(pieces: dict[str, list[dict[str, Any]]]) -> str:
     return f"""
 128 rows of cos x on [−15, 15]; the noise has sd 0.5 at 0 and falls like a cosine to 0.02 at the ends. Searches start
 with the length-scale 1.5. Means of {len(twinned)} draws: NLPD of new targets, and the standard deviation predicted for
-them beside the true one, also for x within 2 of 0 and within 2 of the ends. (Bands of Gaussian noise are widened by the errors of rows left out, those of the other two
-are not.)
+them beside the true one, also for x within 2 of 0 and within 2 of the ends. (Bands of Gaussian noise are widened by
+the errors of rows left out, those of the other two are not.)
 
 {table(header, rows)}
 

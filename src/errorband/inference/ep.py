@@ -166,7 +166,8 @@ class EP(SiteInference):
         """Runs from the likelihood's first sites, and from much noise that is lowered, each from the sites before."""
         rule, padded = dataclasses.replace(self, mode="parallel"), padded_data(data, len(prior.mean))
         n, size = len(data.y), len(prior.mean)
-        guess = Sites(*(pad_zeros(np.asarray(a), size) for a in prior.likelihood.first_sites(data.y, prior.mean[:n])))
+        first = prior.likelihood.first_sites(data.y, prior.mean[:n])
+        guess = Sites(*(jnp.asarray(pad_zeros(np.asarray(a), size)) for a in first))
         sites = self.cold(prior)
         for likelihood in prior.likelihood.warm_up(data.y):
             run = run_rule(rule, dataclasses.replace(prior, likelihood=likelihood), padded, sites)

@@ -4,6 +4,7 @@ A test is a sentence with its figures and an outcome: True, False, or None where
 """
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ class Found:
 
 def opposite(test: Test) -> Test:
     told = test[0].replace(" below ", " not below ").replace("at its best", "not at its best")
+    told = re.sub(r"\((\d+) of (\d+) seeds\)", lambda m: f"({int(m[2]) - int(m[1])} of {m[2]} seeds)", told)
     return told, None if test[1] is None else not test[1]
 
 

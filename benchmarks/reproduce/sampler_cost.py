@@ -60,7 +60,7 @@ def line(sampler: str, piece: dict[str, Any], others: np.ndarray) -> list[object
 def main() -> None:
     options = arguments(__doc__)
     warnings.simplefilter("ignore")
-    results, sections = Results("sampler_cost", options.seconds, kept=True), []
+    results, sections = Results("sampler_cost", options.seconds), []
     for problem, samplers in SAMPLERS.items():
         for sampler in samplers:
             results.once(f"{problem}: errorband, {sampler}", functools.partial(summary, problem, sampler))

@@ -79,7 +79,7 @@ def summary(problem: str, sampler: str) -> dict[str, Any]:
 if __name__ == "__main__":
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    results = Results("sampler_cost", kept=True)
+    results = Results("sampler_cost")
     for problem in ("hyperparameters", "latent values"):
         for sampler in ("NUTS", "HMC"):
             results.once(f"{problem}: GPflow, {sampler}", functools.partial(summary, problem, sampler))

@@ -7,6 +7,7 @@ import numpy as np
 from common import Results, arguments, load, table, write_page
 from kersting import ROUNDS, MostLikelyNoise
 from sklearn.model_selection import KFold
+from tresp import SampledMixture
 
 from errorband import GPRegressor
 from errorband.approximations import FITC
@@ -21,6 +22,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "twinned": {"likelihood": Twinned()},
     "triplet": {"likelihood": Triplet()},
     "most likely noise (Kersting et al. 2007)": {},
+    "mixture of two processes (Tresp 2001), sampled": {},
     "heteroscedastic, squared exponentials": {
         "likelihood": HeteroscedasticGaussian(),
         "kernel": SquaredExponential(),
@@ -42,6 +44,9 @@ def fold(name: str, number: int, folds: int) -> dict[str, Any]:
     if name.startswith("most likely"):
         model: Any = MostLikelyNoise().fit(X[train], y[train])
         converged = model.rounds_ < ROUNDS
+    elif name.startswith("mixture of two"):
+        model = SampledMixture().fit(X[train], y[train])
+        converged = model.mixed_
     else:
         model = GPRegressor(**MODELS[name], random_state=0).fit(X[train], y[train])
         converged = model.fit_result_.converged and model.inference_status_.converged

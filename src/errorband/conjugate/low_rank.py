@@ -18,8 +18,8 @@ from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
 
 CHUNK = 2**20  # entries of K_fu that are worked on at once, at most
-SHARE, SHARES = 2**16, 4  # entries that are worth a thread of their own, and how many such chunks are made of them
-BLOCK = 2**16  # entries that stay in the cache of a core from one operation on the host to the next
+SHARE, SHARES = 2**17, 2  # entries that are worth a thread of their own, and how many such chunks are made at least
+BLOCK = 2**17  # entries that stay in the cache of a core from one operation on the host to the next
 
 
 class LowRankEngine(Engine):

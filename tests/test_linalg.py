@@ -25,6 +25,26 @@ def test_rows_are_solved(n, transposed, overwrite):
     assert np.array_equal(given, found if overwrite else rows)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_rows_times_an_inverse_factor_are_rows_solved(transposed, overwrite):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((40, 50))
+    factor = linalg.cholesky(A @ A.T).factor  # what is above its diagonal is not specified
+    rows = rng.standard_normal((30, 40))
+    given = rows.copy()
+    inverse = linalg.inverse_lower(factor)
+    found = linalg.multiply_lower_rows(inverse, given, transposed=transposed, overwrite=overwrite)
+    np.testing.assert_allclose(inverse @ np.tril(factor), np.eye(40), atol=1e-12)
+    np.testing.assert_allclose(found, linalg.solve_lower_rows(factor, rows, transposed=transposed), atol=1e-11)
+    assert np.array_equal(given, found if overwrite else rows)
+
+
+def test_a_singular_factor_has_no_inverse():
+    with pytest.raises(linalg.NotPositiveDefinite, match="row 1 follows from those before it"):
+        linalg.inverse_lower(np.array([[1.0, 0.0], [2.0, 0.0]]))
+
+
 def test_a_c_ordered_factor_will_do():
     factor = np.array([[2.0, 0.0], [1.0, 4.0]])
     np.testing.assert_allclose(linalg.solve_lower_rows(factor, np.array([[2.0, 5.0]])), [[1.0, 1.0]])

@@ -78,6 +78,16 @@ def test_settings_come_back_after_an_exception(folder):
     assert _dtype() == jnp.float32
 
 
+def test_a_block_inside_another_is_in_double_precision_whatever_lies_between():
+    with double_precision():
+        with double_precision():
+            assert _dtype() == np.float64
+        with jax.enable_x64(False), double_precision():
+            assert _dtype() == np.float64
+        assert _dtype() == np.float64
+    assert _dtype() == np.float32
+
+
 def test_a_user_in_double_precision_stays_there():
     with jax.enable_x64(True):
         with double_precision():

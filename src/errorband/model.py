@@ -45,6 +45,10 @@ class Model(Module):
         latents = (dataclasses.replace(l, features=f) for l, f in zip(self.latents, features, strict=True))
         return dataclasses.replace(self, latents=tuple(latents))
 
+    def without_features(self, approximation: Approximation) -> "Model":
+        """Copy whose latent priors are those of the kernels, under an approximation that needs no features."""
+        return Model(tuple(dataclasses.replace(l, features=None) for l in self.latents), self.likelihood, approximation)
+
     def in_units(self, change: Change) -> "Model":
         """Copy that says of data in other units what this one says of the data as they are."""
         latents = latents_in_units(self.latents, self.likelihood, change)

@@ -293,6 +293,10 @@ class _Second(NamedTuple):
     left: float  # b(1 − α)
     size: int
 
+    def r_bar(self, S_bar: Any, E: np.ndarray) -> np.ndarray:
+        """Of (2)."""
+        return self.alpha * S_bar - 0.5 * self.left * E
+
 
 class _SecondRows(NamedTuple):
     X: Any
@@ -320,7 +324,7 @@ def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
         with linalg.blas_threads(M):
             for part in blocks(n, M):
                 np.matmul(V[part], state.project, out=K_bar[part])
-        r_bar = pad_zeros(-0.5 * state.left * E, size)
+        r_bar = pad_zeros(state.r_bar(0.0, E), size)  # S̄, which follows from h, has no part in it
         h, bar = _pull_product(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
         S_bar, spread = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n])), np.zeros(0)
     else:
@@ -328,8 +332,8 @@ def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
         with linalg.blas_threads(M):
             for part in blocks(n, M):
                 S_bar[part] = _second_block(state, V[part], E[part], g[part], K_bar[part], spread)
-        r_bar = alpha * S_bar - 0.5 * state.left * E
-        bar = _pull_scaled(state.latent, X, K_bar, pad_zeros(E, size), state.beta, pad_zeros(r_bar, size), g_bar)
+        r_bar = pad_zeros(state.r_bar(S_bar, E), size)
+        bar = _pull_scaled(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
     # The arrays given to JAX are scratch memory: it must be done with them before they are used again.
     return (jax.tree.map(np.asarray, jax.block_until_ready(bar)), spread), (g, S_bar)
 
@@ -342,9 +346,8 @@ def _second_block(
     # S̄ ≥ −½E, as w ≤ E: a root exists, and VᵀEV is known.
     twice = g**2 - E**2 * np.einsum("nm,nm->n", V, K_bar)
     S_bar = 0.5 * (twice - E)
-    r_bar = state.alpha * S_bar - 0.5 * state.left * E
     scratch = _SCRATCH.array("scaled", *V.shape)
-    K_bar -= np.multiply((2.0 * r_bar / E)[:, None], V, out=scratch)
+    K_bar -= np.multiply((2.0 * state.r_bar(S_bar, E) / E)[:, None], V, out=scratch)
     if state.whitening is not None:
         linalg.multiply_lower_rows(state.whitening, K_bar, transposed=True, overwrite=True)
     np.multiply(np.sqrt(np.maximum(0.5 * twice, 0.0))[:, None], V, out=scratch)

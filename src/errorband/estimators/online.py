@@ -92,7 +92,7 @@ def _updated(
         sites, log_evidence, status = _exact_sites(approximation, structure, data, model.likelihood, centre, left)
     else:
         prior = PriorAtData(structure, model.likelihood, centre[:, None], residual)
-        used, run = rule._settle(prior, data, None)
+        used, run = rule.settle(prior, data, None)
         sites, log_evidence, status = run.sites, float(run.log_evidence), rule._told(used, run)
     conditioned = structure.condition(sites)
     M = len(mean)

@@ -90,7 +90,7 @@ def said_again(others: State, member: Any) -> Said:
     heard = Phi @ linalg.solve_cholesky(chol.factor, others.shift)
     structure = Dense((rest + V.T @ V)[None])  # pyright: ignore[reportArgumentType]
     prior = PriorAtData(structure, member.likelihood_, (prior_mean(others.latent.mean, X) + heard)[:, None])
-    sites = member.inference_._settle(prior, rows, None)[1].sites
+    sites = member.inference_.settle(prior, rows, None)[1].sites
     weight = np.asarray(sites.precision)[:n, 0, 0]
     shift = np.asarray(sites.shift)[:n, 0] + weight * heard[:n]
     Phi, rest = Phi[:n], rest[:n, :n]

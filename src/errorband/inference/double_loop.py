@@ -11,7 +11,7 @@ import scipy.optimize
 
 from errorband import interrupts
 from errorband.inference.ep import EP, phi, tilted_derivatives
-from errorband.inference.sites import Data, SiteRun, masked, parts
+from errorband.inference.sites import Data, SiteRun, masked, parts, run_rule
 from errorband.model import PriorAtData
 from errorband.programs import program
 from errorband.structures import Sites
@@ -60,7 +60,7 @@ def double_loop(rule: EP, prior: PriorAtData, data: Data, start: Sites) -> SiteR
             tolerance = FLOOR
             break
         if state.residual < NEAR:
-            swept = _run(sweeping, prior, data, state.sites)
+            swept = run_rule(sweeping, prior, data, state.sites)
             if bool(swept.converged & swept.valid):
                 return swept
         if state.residual < NEWTON and state.steps >= next_try:
@@ -99,17 +99,12 @@ def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteR
     for halving in range(1, HALVINGS + 1):
         interrupts.safe_point()
         less = dataclasses.replace(rule, power=rule.power / 2**halving)
-        run = _run(dataclasses.replace(less, mode="parallel"), prior, data, rule.cold(prior))
+        run = run_rule(dataclasses.replace(less, mode="parallel"), prior, data, rule.cold(prior))
         if not bool(run.converged & run.valid) and halving == HALVINGS:
             run = double_loop(less, prior, data, rule.cold(prior))
         if bool(run.converged & run.valid):
             return less, run
     return None
-
-
-@program
-def _run(rule: EP, prior: PriorAtData, data: Data, sites: Sites) -> SiteRun:
-    return rule.run(prior, data, sites)
 
 
 @program

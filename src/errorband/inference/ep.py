@@ -155,12 +155,12 @@ class EP(SiteInference):
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
         return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
 
-    def _settle(self, prior, data, state):
+    def settle(self, prior, data, state):
         """From scratch, for a likelihood that is annealed: from the better of what that and its first sites lead to."""
         if state is None and prior.likelihood.annealed:
             ends = [run for run in self._from_afar(prior, data) if bool(run.valid)]
             state = max(ends, key=lambda run: float(run.log_evidence)).sites if ends else None
-        return super()._settle(prior, data, state)
+        return super().settle(prior, data, state)
 
     def _from_afar(self, prior: PriorAtData, data: TrainingData) -> list[SiteRun]:
         """Runs from the likelihood's first sites, and from much noise that is lowered, each from the sites before."""

@@ -10,15 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband.inference.ep import EP
-from errorband.inference.sites import (
-    Data,
-    SiteInference,
-    SiteRun,
-    masked,
-    per_datum,
-    stationary_adjoint,
-    widened,
-)
+from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum, stationary_adjoint, widened
 from errorband.model import PriorAtData
 from errorband.parameters.checks import check_number, check_whole
 from errorband.structures import Sites
@@ -80,13 +72,13 @@ class KL(SiteInference):
     def ep_power(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return 0.0
 
-    def _settle(self, prior, data, state):
+    def settle(self, prior, data, state):
         """From scratch, for mixtures: from the sites of EP, if it finds any. Under the prior all rows are outliers."""
         likelihood = prior.likelihood
         if state is None and likelihood.closed_tilted and not likelihood.log_concave:
             with contextlib.suppress(np.linalg.LinAlgError):
-                state = EP(mode="parallel")._settle(prior, data, None)[1].sites
-        return super()._settle(prior, data, state)
+                state = EP(mode="parallel").settle(prior, data, None)[1].sites
+        return super().settle(prior, data, state)
 
     def run(self, prior, data, start):
         """Natural-gradient ascent of the bound."""

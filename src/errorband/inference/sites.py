@@ -102,7 +102,7 @@ class SiteInference(Inference):
         memory = data.spare.take(key) or _empty_prior(model, data)
         prior = _with_offset(_prior_at(model, data.padded, data.layout, memory), data)
         with linalg.blas_threads(prior.structure.order):
-            rule, run = self._settle(prior, data, state)
+            rule, run = self.settle(prior, data, state)
             gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
         data.spare.give(key, prior)
         return Evaluation(float(run.log_evidence), gradient, run.sites, self._told(rule, run), rule)
@@ -118,9 +118,9 @@ class SiteInference(Inference):
             found = None
             if state is not None:
                 with contextlib.suppress(np.linalg.LinAlgError):
-                    found = self._settle(prior, data, state)
+                    found = self.settle(prior, data, state)
             if found is None or not bool(found[1].converged):
-                afresh = self._settle(prior, data, None)
+                afresh = self.settle(prior, data, None)
                 # Where neither converges, as with hardly any noise, the worse of the two may be far from everything.
                 if found is None or bool(afresh[1].converged) or afresh[1].log_evidence > found[1].log_evidence:
                     found = afresh
@@ -128,7 +128,7 @@ class SiteInference(Inference):
             posterior = site_posterior(model, prior, data, run.sites)
         return Conclusion(float(run.log_evidence), posterior, run.sites, self._told(*found), rule)
 
-    def _settle(self, prior: PriorAtData, data: TrainingData, state: Any) -> "tuple[SiteInference, SiteRun]":
+    def settle(self, prior: PriorAtData, data: TrainingData, state: Any) -> "tuple[SiteInference, SiteRun]":
         """The rule that had success, this one or one to fall back on, and its run."""
         padded = padded_data(data, len(prior.mean))
         cold = self.cold(prior)
@@ -174,7 +174,7 @@ class SiteInference(Inference):
         """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
         prior = _with_offset(_prior(model, data.padded, data.layout), data)
         with linalg.blas_threads(prior.structure.order):
-            sites = self._settle(prior, data, None)[1].sites if state is None else state
+            sites = self.settle(prior, data, None)[1].sites if state is None else state
             found = _cavities(prior, sites, _unseen(model, data.padded))
             mean, cov, safe = (np.asarray(x)[: len(data.y)] for x in found)
         if not np.all(safe):

@@ -10,11 +10,11 @@ from errorband import parameters
 from errorband.model import Model, at_values
 from errorband.parameters import Parameter
 from errorband.training.challenge import Challenge
+from errorband.training.starts import LIFT
 from errorband.training.strategy import Strategy
 
-# Names of noise levels in likelihoods, and where the second search starts, in units of the bound: at 1.5 times the
-# variance.
-START = {"noise_variance": 1.5, "scale": np.sqrt(1.5)}
+# Names of noise levels in likelihoods, and where the second search starts, in units of the bound.
+START = {"noise_variance": LIFT, "scale": np.sqrt(LIFT)}
 
 
 class BoundNoise(Strategy):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from errorband.approximations import Exact
-from errorband.model import Model, at_values
+from errorband.model import at_values
 from errorband.training.starts import lifted
 from errorband.training.strategy import Maximise, Problem, Strategy
 
@@ -29,8 +29,7 @@ class ExactFirst(Strategy):
             return self.inner.run(problem, settings)
         rng = np.random.default_rng(check_random_state(settings.random_state).randint(2**31 - 1))
         some = problem.data.rows(np.sort(rng.choice(n, ROWS, replace=False)))
-        bare = tuple(dataclasses.replace(latent, features=None) for latent in problem.model.latents)
-        exact = Problem(Model(bare, problem.model.likelihood, Exact()), problem.rule, some)
+        exact = Problem(problem.model.without_features(Exact()), problem.rule, some)
         first = Maximise().run(exact, settings.within(settings.seconds / 4, n_restarts=0))
         model = lifted(at_values(problem.model, first.objective.model_at(first.theta)))
         spent = 0.0 if first.result is None else first.result.seconds

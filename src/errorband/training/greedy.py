@@ -81,8 +81,7 @@ class Greedy(Strategy):
         if data.noise_variance is not None or data.offset is not None:
             raise ValueError("SparseGreedy knows no noise_variance or exposure of each row; use FITC or VFE.")
         some = data.rows(np.sort(rng.permutation(len(data.y))[: approximation.n_rows]))
-        bare = tuple(dataclasses.replace(latent, features=None) for latent in problem.model.latents)
-        first = self.inner.run(Problem(Model(bare, problem.model.likelihood, Exact()), problem.rule, some), settings)
+        first = self.inner.run(Problem(problem.model.without_features(Exact()), problem.rule, some), settings)
         fitted = first.objective.model_at(first.theta)
         certificate = chosen_rows(fitted, data, approximation, rng)
         Z = np.asarray(data.X)[certificate.rows]

@@ -26,8 +26,7 @@ class InformativeStart(Strategy):
 def informative_start(problem: Problem, settings: Settings) -> Model:
     """The model at these starting values."""
     model = problem.model
-    bare = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)
-    machine = Model(bare, model.likelihood, IVM(max(latent.features.size for latent in model.latents)))
+    machine = model.without_features(IVM(max(latent.features.size for latent in model.latents)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # another search follows
         quiet = settings.within(settings.seconds / 2, verbose=0)

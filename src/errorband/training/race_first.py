@@ -6,7 +6,7 @@ import numpy as np
 
 from errorband import interrupts, parameters
 from errorband.approximations import Exact
-from errorband.model import Model, at_values
+from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS
 from errorband.training.result import Stop
 from errorband.training.scout import some_rows
@@ -64,8 +64,7 @@ def _without_features(problem: Problem, settings: Settings) -> tuple[Problem, Se
     data, model = some_rows(problem.data, settings, ROWS), problem.model
     if model.latents[0].features is None:
         return dataclasses.replace(problem, data=data), settings
-    latents = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)
-    bare = Model(latents, model.likelihood, Exact())
+    bare = model.without_features(Exact())
     free = {e.path for e in parameters.entries(bare)}
 
     def vector(theta: np.ndarray) -> np.ndarray:

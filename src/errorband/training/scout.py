@@ -57,8 +57,7 @@ def some_rows(data: TrainingData, settings: Settings, number: int = ROWS) -> Tra
 def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
     """The model at the best starting values that were found, and the search for them if there was one."""
     model, data = problem.model, some_rows(problem.data, settings)
-    bare = tuple(dataclasses.replace(latent, features=None) for latent in model.latents)
-    small = Problem(Model(bare, model.likelihood, Exact()), problem.rule, data, problem.left_out)
+    small = Problem(model.without_features(Exact()), problem.rule, data, problem.left_out)
     objective = small.objective()
     trainer = dataclasses.replace(settings.trainer, max_iter=ITERATIONS, race=RACE).within(settings.seconds / 4)
     others = other_starts(small.model, problem.left_out)

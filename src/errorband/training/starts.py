@@ -14,7 +14,7 @@ from errorband.model import Model
 # be long for any two rows to be neighbours: distances grow like the root of their number.
 SHORT, QUIET = 0.3, 0.01
 
-LIFT = 1.5  # where noise begins at least, in units of its lower bound
+LIFT = 1.5  # where the variance of noise begins at least, in units of its lower bound
 
 
 def other_starts(model: Model, left_out: frozenset[tuple[str, ...]]) -> list[np.ndarray]:

@@ -10,13 +10,15 @@ from scipy.stats import kstest, multivariate_normal
 import dense_reference as dense
 import errorband
 from errorband import GPClassifier, GPRegressor
-from errorband.approximations import FITC
+from errorband.approximations import FITC, VFE, PowerEP
 from errorband.inference import EP, MCMC
 from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Gaussian, Twinned
+from errorband.precision import double_precision
 from errorband.samplers import Chains, anneal, elliptical_slices, no_u_turns
 from errorband.samplers.run import _run
 from errorband.training import FullBayes
+from errorband.training.full_bayes import log_target
 
 pytest.importorskip("blackjax")
 TARGET, NOISE = np.array([1.0, -0.5, 2.0]), 0.5
@@ -120,6 +122,21 @@ def test_probit_against_ep(sampled):
     assert abs(annealed.log_evidence - ep.log_evidence_) < 4 * annealed.error + 0.02
 
 
+def test_annealing_is_shorter_from_the_posterior_than_from_the_prior():
+    """Two latents, a burst of wrong targets: from the prior few of the runs count."""
+    x = np.linspace(-2, 2, 12)[:, None]
+    y = np.sin(2 * x[:, 0])
+    y[[7, 8]] += 3.0
+    kernels = {"mean": SquaredExponential(0.8, 1.0), "gate": SquaredExponential(0.5, 1.0)}
+    model = GPRegressor(kernels, likelihood=Twinned(0.05, 60.0, 1.0), **GIVEN).fit(x, y)
+    near, far = (model.annealed_evidence(runs=100, temperatures=50, start=start) for start in ("posterior", "prior"))
+    assert near.trustworthy
+    assert not far.trustworthy
+    assert abs(near.log_evidence - model.log_evidence_) < 4 * near.error + 0.3  # EP's own error
+    with pytest.raises(ValueError, match="start='here': choose 'posterior' or 'prior'"):
+        model.annealed_evidence(start="here")
+
+
 def test_sampled_models_are_kept_and_repeatable(sampled, tmp_path):
     sampled.save(tmp_path / "model.eb")
     again = errorband.load(tmp_path / "model.eb")
@@ -152,6 +169,22 @@ def test_full_bayes(tmp_path):
     assert len(model.posterior_.members) == 10
     model.save(tmp_path / "model.eb")
     assert_array_equal(errorband.load(tmp_path / "model.eb").predict(x), model.predict(x))
+
+
+@pytest.mark.parametrize("approximation", ["exact", FITC(5), VFE(5), PowerEP(5, 0.5)], ids=str)
+def test_the_density_of_full_bayes_for_gaussian_noise_is_the_evidence_with_its_gradient(approximation):
+    weight = np.where(np.arange(len(DATA_Y)) % 3 == 0, 2.0, 1.0)
+    model = GPRegressor(KERNEL, likelihood=Gaussian(0.05), approximation=approximation, normalize=False)
+    objective = model.objective(DATA_X, DATA_Y, sample_weight=weight)
+    if isinstance(approximation, PowerEP):
+        with pytest.raises(ValueError, match="FullBayes cannot sample PowerEP with sample_weight"):
+            log_target(objective, objective.theta0, 1.0)
+        objective = model.objective(DATA_X, DATA_Y)
+    point = objective.evaluate(objective.theta0)
+    with double_precision():
+        value, slope = jax.value_and_grad(log_target(objective, objective.theta0, 1.0))(objective.theta0)
+    assert_allclose(value, point.value, rtol=1e-9)
+    assert_allclose(slope, point.gradient, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.slow

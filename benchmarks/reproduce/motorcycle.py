@@ -85,8 +85,10 @@ def main() -> None:
 
 The motorcycle data (Silverman 1985): 133 accelerations of a helmet, whose noise is small at first and large later.
 {folds} folds, drawn once, as the thesis on twinned models has them (Naish-Guzman 2007, §3.3); each model is as its
-defaults are, apart from what the table says. The thesis claims that means are alike, that twinned has less NLPD than
-Gaussian noise and noise with heavy tails, and that three levels (triplet) are better than two.
+defaults are, apart from what the table says. Tresp's mixture has its functions sampled, with the kernels of the
+heteroscedastic model held; "converged" says whether its chains had mixed. The thesis claims that means are alike, that
+twinned has less NLPD than Gaussian noise and noise with heavy tails, and that three levels (triplet) are better than
+two.
 
 {tables}
 {verdict(results.pieces, done)}"""

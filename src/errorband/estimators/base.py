@@ -18,9 +18,9 @@ from errorband.estimators.candidates import fit_best, is_auto
 from errorband.estimators.defaults import default_kernel
 from errorband.estimators.hyperparameters import Hyperparameters, hyperparameters
 from errorband.estimators.scaling import Scaling, chunks
-from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule, rule_of_power
+from errorband.estimators.spec import EXACT_ROWS, EXACT_ROWS_SITES, Spec, as_approximation, as_rule
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_seed, check_spread
-from errorband.inference import EP, Conjugate, Inference, Laplace, annealed_evidence
+from errorband.inference import EP, Conjugate, Inference, Laplace, annealed_evidence, rule_of_power
 from errorband.kernels import Kernel
 from errorband.latents import Latent
 from errorband.likelihoods import Likelihood
@@ -405,7 +405,9 @@ class GaussianProcess(Savable, WithArguments):
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
 
     # ------------------------------------------------------------------ judging the evidence
-    def annealed_evidence(self, runs: int = 100, temperatures: int = 1000, random_state: int = 0) -> Annealed:
+    def annealed_evidence(
+        self, runs: int = 100, temperatures: int = 1000, random_state: int = 0, start: str = "posterior"
+    ) -> Annealed:
         """Estimate ``log_evidence_`` by annealed importance sampling: a judge of Laplace, EP and KL, with an error bar.
 
         For small data without approximation. Needs BlackJAX (``pip install "errorband[mcmc]"``).
@@ -413,9 +415,12 @@ class GaussianProcess(Savable, WithArguments):
         Parameters
         ----------
         runs, temperatures : int
-            Independent runs, and steps from the prior to the posterior in each.
+            Independent runs, and steps to the exact posterior in each.
         random_state : int
             Seed.
+        start : {"posterior", "prior"}
+            Runs begin around the posterior of this fit, or with draws of the prior. Both are unbiased; from the prior
+            the way is long, and many more temperatures are needed.
 
         Returns
         -------
@@ -425,7 +430,10 @@ class GaussianProcess(Savable, WithArguments):
         data = self._prepared_rows()
         if any(latent.features is not None for latent in self._model.latents):
             raise ValueError("Annealed importance sampling needs the whole covariance: approximation='exact'.")
-        found = annealed_evidence(self._model, data, runs=runs, temperatures=temperatures, seed=random_state)
+        if start not in ("posterior", "prior"):
+            raise ValueError(f"start={start!r}: choose 'posterior' or 'prior'.")
+        near = self.posterior_ if start == "posterior" else None
+        found = annealed_evidence(self._model, data, near, runs=runs, temperatures=temperatures, seed=random_state)
         shift = len(data.y) * float(np.log(self.scaling_.y_scale))
         return dataclasses.replace(found, log_evidence=found.log_evidence - shift)
 

@@ -11,7 +11,7 @@ from errorband.approximations import APPROXIMATIONS, FITC, Approximation, Exact,
 from errorband.data import TrainingData
 from errorband.estimators.scaling import chunks, spread_rows
 from errorband.features import FEATURES, Features
-from errorband.inference import EP, INFERENCES, KL, Inference
+from errorband.inference import INFERENCES, Inference
 from errorband.kernels import KERNELS, Kernel, SquaredExponential
 from errorband.latents import Latent
 from errorband.likelihoods import LIKELIHOODS, ClassLikelihood, Gaussian, Likelihood
@@ -246,8 +246,3 @@ def as_rule(given: Any, automatic: Any) -> Inference:
         f"inference must be an object of errorband.inference or the name of one ({INFERENCE_NAMES.listed()}); got "
         f"{given!r}."
     )
-
-
-def rule_of_power(power: float) -> Inference:
-    """The rule that goes with sites of this power of EP; 0 is KL."""
-    return EP(power=power) if power > 0 else KL()

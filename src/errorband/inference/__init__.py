@@ -4,7 +4,7 @@ from errorband.data import TrainingData
 from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.inference.conjugate import Conjugate
 from errorband.inference.ep import EP
-from errorband.inference.kl import KL
+from errorband.inference.kl import KL, rule_of_power
 from errorband.inference.laplace import Laplace
 from errorband.inference.mcmc import MCMC, annealed_evidence
 
@@ -19,4 +19,5 @@ __all__ = [
     "Status",
     "TrainingData",
     "annealed_evidence",
+    "rule_of_power",
 ]

@@ -95,6 +95,11 @@ class KL(SiteInference):
         return SiteRun(sites, bound, adjoint, converged, last.sweeps, jnp.isfinite(bound))
 
 
+def rule_of_power(power: float) -> SiteInference:
+    """The rule that goes with sites of this power of EP; 0 is KL."""
+    return EP(power=power) if power > 0 else KL()
+
+
 # ------------------------------------------------------------------------------------------------ loops
 class _Look(NamedTuple):
     """The bound at some sites and the sites that maximise it to first order."""

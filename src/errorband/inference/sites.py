@@ -80,6 +80,10 @@ class SiteInference(Inference):
         """Where a first run starts: sites that leave the prior as it is."""
         return Sites.zeros(*prior.mean.shape)
 
+    def run_conjugate(self, prior: PriorAtData, data: "Data") -> "SiteRun":
+        """The run for Gaussian noise."""
+        return self.run(prior, data, self.cold(prior))
+
     def supports(self, model, data):
         """Sites work with every likelihood; known noise per row and flat priors on the mean need a closed form."""
         if data.noise_variance is not None:

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from errorband.precision import in_double_precision
 from errorband.samplers.run import blackjax
 
-FEW = 5.0  # effective runs below which the error bar itself is not to be trusted
+FEW = 20.0  # effective runs below which the error bar itself is not to be trusted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Annealed:
 
     @property
     def trustworthy(self) -> bool:
-        """Whether there are some effective runs."""
+        """Whether there are enough effective runs."""
         return self.effective_runs >= FEW
 
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from errorband import parameters
 from errorband.conjugate.base import gradient, sum_of_products
-from errorband.inference import EP
+from errorband.inference import rule_of_power
 from errorband.inference.sites import SiteInference, padded_data
 from errorband.parameters.checks import check_number, check_whole
 from errorband.precision import in_double_precision
@@ -120,20 +120,24 @@ def log_target(objective: Objective, theta0: np.ndarray, spread: float) -> Calla
 
     The objective's own ``evaluate`` leaves JAX, which a compiled chain cannot. Here everything stays inside: the rule
     runs from scratch, and its derivatives at the fixed point are handed to JAX as they are. Gaussian noise goes
-    through EP, which is exact for it. Points where the rule reaches nothing have density zero.
+    through a rule that is exact for it: EP, whose sites are known then without a sweep. Points where the rule reaches
+    nothing have density zero.
     """
     model, data = objective.model, objective._prepared
-    rule = EP() if model.likelihood.conjugate else objective.inference
+    conjugate, power = model.likelihood.conjugate, model.approximation.site_power
+    rule = rule_of_power(1.0 if power is None else power) if conjugate else objective.inference
     if not isinstance(rule, SiteInference) or (refusal := rule.supports(model, data)) is not None:
         raise ValueError(
             f"FullBayes cannot sample this model: {refusal if isinstance(rule, SiteInference) else 'choose a rule'}"
         )
+    if conjugate and power and data.weights is not None:  # whose copies of a row share what its features leave out
+        raise ValueError("FullBayes cannot sample PowerEP with sample_weight; use FITC or VFE.")
     padded = padded_data(data, len(data.padded))
 
     def value_and_gradient(theta):
         at = parameters.unpack(model, theta)
         prior = at.prior(data.padded, data.layout)
-        run = rule.run(prior, padded, rule.cold(prior))
+        run = rule.run_conjugate(prior, padded) if conjugate else rule.run(prior, padded, rule.cold(prior))
         bar = gradient(lambda m: m.inner(data.padded, data.layout, run.adjoint), at)
         slope = jax.grad(lambda t: sum_of_products(bar, parameters.unpack(model, t)))(theta)
         usable = run.valid & jnp.isfinite(run.log_evidence) & jnp.all(jnp.isfinite(slope))

@@ -20,7 +20,7 @@ from errorband.kernels.padded import gram
 from errorband.model import Model
 from errorband.parameters.checks import check_whole
 from errorband.posterior import DrawsPosterior, Posterior
-from errorband.posterior.base import prior_mean
+from errorband.posterior.base import latent_of, prior_mean
 from errorband.precision import in_double_precision
 from errorband.samplers import Annealed, Chains, anneal, elliptical_slices, gibbs_indicators, no_u_turns
 
@@ -217,10 +217,12 @@ class Whitened:
         for l in range(self.L):
             mean, cov = near.joint(self.X, l)
             factor = self._factor(l)
-            half = linalg.solve_lower(factor, np.asfortranarray(cov))
+            # What the data took off the prior covariance, so that directions they say nothing of keep variance one.
+            learned = gram(latent_of(self.model.latents, l).kernel, self.X, self.X) - cov
+            half = linalg.solve_lower(factor, np.asfortranarray(learned))
             values, vectors = np.linalg.eigh(linalg.solve_lower(factor, np.asfortranarray(half.T)))
             centre.append(linalg.solve_lower(factor, mean - self.mean[:, l]))
-            roots.append(vectors * np.sqrt(np.clip(values, LEAST, 1.0)))  # z has variance one before the data
+            roots.append(vectors * np.sqrt(np.clip(1.0 - values, LEAST, 1.0)))
         return np.concatenate(centre), np.asarray(scipy.linalg.block_diag(*roots))
 
     def posterior(self, chains: Chains, keep: int) -> DrawsPosterior:

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from errorband.precision import in_double_precision
 from errorband.samplers.run import blackjax
 
-FEW = 20.0  # effective runs below which the error bar itself is not to be trusted
+ENOUGH = 0.25  # of the runs must count, or the error bar itself is not to be trusted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,17 +26,20 @@ class Annealed:
     error : float
         Its standard error: relative, of that average.
     effective_runs : float
-        (Σw)²/Σw²: where it is near one the weights of the runs differ so much that neither number means much.
+        (Σw)²/Σw²: where it is small the weights of the runs differ so much that neither number means much.
+    runs : int
+        All of them.
     """
 
     log_evidence: float
     error: float
     effective_runs: float
+    runs: int
 
     @property
     def trustworthy(self) -> bool:
-        """Whether there are enough effective runs."""
-        return self.effective_runs >= FEW
+        """Whether at least a quarter of the runs are effective."""
+        return self.effective_runs >= ENOUGH * self.runs
 
 
 @in_double_precision
@@ -86,4 +89,4 @@ def anneal(log_likelihood: Callable[[Any], Any], size: int, *, runs: int, temper
     log_w = np.asarray(jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(seed), runs)))
     w = np.exp(log_w - log_w.max())
     error = float(np.std(w, ddof=1) / np.mean(w) / np.sqrt(runs))
-    return Annealed(float(logsumexp(log_w) - np.log(runs)), error, float(w.sum() ** 2 / np.sum(w**2)))
+    return Annealed(float(logsumexp(log_w) - np.log(runs)), error, float(w.sum() ** 2 / np.sum(w**2)), runs)

@@ -164,7 +164,8 @@ posterior standard deviations: average and largest. The last column says whether
 
 EP's evidence less that sampled from near the posterior: {", ".join(off)}. Runs begin with draws around EP's
 posterior, or with draws of the prior. Both are unbiased averages of weights, so that their logarithm is
-rather too low where effective runs are few, and its error too small: with less than a quarter of the runs they decide nothing.
+rather too low where effective runs are few, and its error too small: with less than a quarter of the runs they decide
+nothing.
 {shown}"""
     command = f"python benchmarks/reproduce/ep_ais.py --runs {options.runs} --temperatures {options.temperatures}"
     write_page("ep-ais", command, results.began, text)

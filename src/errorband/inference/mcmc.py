@@ -25,7 +25,7 @@ from errorband.precision import in_double_precision
 from errorband.samplers import Annealed, Chains, anneal, elliptical_slices, gibbs_indicators, no_u_turns
 
 SPREAD = 0.3  # how far from the Gaussian approximation chains start, in standard deviations of the prior
-WIDER = 1.2  # standard deviations from which runs of annealing begin, in units of those of the posterior given
+WIDER = 1.05  # standard deviations from which runs of annealing begin, in units of those of the posterior given
 LEAST = 1e-8  # variance of a whitened value below which the rest is rounding
 
 
@@ -171,7 +171,7 @@ def annealed_evidence(
     def log_ratio(e):  # of the posterior and the Gaussian at z = centre + root e, e ~ N(0, I)
         return whitened.log_density(centre + root @ e) + 0.5 * jnp.sum(e**2) + log_det
 
-    return anneal(log_ratio, whitened.size, **given)
+    return anneal(log_ratio, whitened.size, growth=1.0, **given)
 
 
 class Whitened:

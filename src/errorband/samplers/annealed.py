@@ -43,11 +43,13 @@ class Annealed:
 
 
 @in_double_precision
-def anneal(log_likelihood: Callable[[Any], Any], size: int, *, runs: int, temperatures: int, seed: int = 0) -> Annealed:
+def anneal(
+    log_likelihood: Callable[[Any], Any], size: int, *, runs: int, temperatures: int, seed: int = 0, growth: float = 4.0
+) -> Annealed:
     """Log ∫ likelihood(x) N(x; 0, I) dx (Neal 2001), with elliptical slices as transitions.
 
     Each run begins with a draw of the prior and goes through tempered posteriors ∝ likelihood^β N(0, I), with β from
-    0 to 1 in steps that grow with β⁴; its weight is the product of the ratios of neighbouring densities. The average
+    0 to 1 in steps that grow; its weight is the product of the ratios of neighbouring densities. The average
     weight is unbiased whatever the transitions, so that the logarithm is too low on average, not too high.
 
     Parameters
@@ -58,6 +60,8 @@ def anneal(log_likelihood: Callable[[Any], Any], size: int, *, runs: int, temper
     runs, temperatures : int
         Independent runs; steps of β in each.
     seed : int
+    growth : float
+        The k-th of T temperatures is β = (k/T)^growth. Where the likelihood is nearly constant, 1 is better.
 
     Examples
     --------
@@ -67,7 +71,7 @@ def anneal(log_likelihood: Callable[[Any], Any], size: int, *, runs: int, temper
     (True, True)
     """
     bj = blackjax()
-    betas = jnp.linspace(0.0, 1.0, temperatures + 1) ** 4
+    betas = jnp.linspace(0.0, 1.0, temperatures + 1) ** growth
     kernel = bj.mcmc.elliptical_slice.build_kernel(jnp.ones(size), jnp.zeros(size))
     init = bj.mcmc.elliptical_slice.init
 

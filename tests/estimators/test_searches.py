@@ -14,7 +14,7 @@ from errorband.data import TrainingData
 from errorband.estimators.spec import Spec
 from errorband.features import SparseSpectrum
 from errorband.inference import Laplace
-from errorband.kernels import SquaredExponential
+from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian, OutlierMixture
 from errorband.parameters import value_of
 from errorband.training import STRATEGIES, Problem, Settings, Start
@@ -156,6 +156,17 @@ def test_a_function_that_predicts_nothing_must_pay_for_its_numbers():
     found = STRATEGIES["challenge"](_Stay()).run(problem, Settings(LBFGS(), random_state=0))
     assert "was taken" in found.result.challenged
     assert found.objective.model_at(found.theta).latent.kernel.lengthscale > 0.1
+
+
+def test_a_function_beside_a_trend_is_not_taken_for_noise():
+    """A trend explains nearly all of the targets, and a short length-scale the rest: noise takes its place."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = 3.0 * X @ [1.0, -1.0, 0.5, 0.0] + 0.5 * rng.normal(size=80)
+    given = Matern(0.1, 0.25) + Linear()
+    model = GPRegressor(given, likelihood=Gaussian(0.01), random_state=0).fit(X, y)
+    assert "was taken" in model.fit_result_.challenged
+    assert 0.15 < model.likelihood_.noise_variance < 0.35
 
 
 class _Stay(Start):

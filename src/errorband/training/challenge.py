@@ -21,9 +21,10 @@ from errorband.training.strategy import Found, Problem, Settings, Strategy
 # a search goes, are doubted; so is an evidence this much (in nats) below that of a linear model.
 NOISE_SHARE, AT_BOUND, NATS = 0.9, 0.9 * REACH, 1.0
 
-# A function that is said to explain more than half of the variance of the targets, while most rows left out have more
-# than this share of it before them, fits few rows that lie close together by chance.
-UNPREDICTED = 0.9
+# A function that is said to explain more than half of the variance that trends leave, while most rows left out have
+# more than the second share of it before them, fits few rows that lie close together by chance. With more than the
+# first it may do so: then the evidence decides.
+DOUBTFUL, UNPREDICTED = 0.6, 0.9
 LONG = 10.0  # factor on the length-scales of a smoother function
 
 # Random starts of a challenge, beside those of a scout.
@@ -39,9 +40,10 @@ class Challenge(Strategy):
     variational bound, what FITC finds: it is not held back by the inducing inputs that a bound lacks. The best is kept,
     and ``fit_result_.challenged`` says what was doubted and what came of it. For Gaussian noise.
 
-    Doubted is also a function that predicts hardly a row from the others, though little is said to be noise: a short
-    length-scale fits some rows that happen to lie close together. There the other start has long length-scales and
-    much noise, and is kept unless the function pays for its numbers.
+    Doubted is also a function of which, but for a trend, the other rows tell little at most rows, though little is said
+    to be noise: a short length-scale fits some rows that happen to lie close together. There the other start has long
+    length-scales and much noise. It is kept if its evidence is higher or, where nearly nothing is told, unless the
+    function pays for its numbers.
     """
 
     def run(self, problem, settings):
@@ -57,9 +59,8 @@ class Challenge(Strategy):
             found = challenged(found, doubts, problem, settings.within(left))
         assert found.result is not None
         left = settings.seconds - found.result.seconds
-        if found.result.interrupted or left <= 0 or not fits_chance(found):
-            return found
-        return smoothed(found, settings.within(left))
+        share = 0.0 if found.result.interrupted or left <= 0 else unpredicted(found)
+        return smoothed(found, share, settings.within(left)) if share > DOUBTFUL else found
 
 
 def doubted(found: Found, problem: Problem) -> list[str]:
@@ -85,27 +86,34 @@ def doubted(found: Found, problem: Problem) -> list[str]:
     return told
 
 
-def fits_chance(found: Found) -> bool:
-    """Whether the function is said to explain most of the targets, and tells nothing of most rows from the others."""
+def unpredicted(found: Found) -> float:
+    """Share of the variance left by trends that the other rows do not tell of most rows; 0 if noise explains it."""
     objective = found.objective
     model, data = objective.model_at(found.theta), objective.data
     likelihood: Any = model.likelihood
     free = {e.path[-1] for e in parameters.entries(objective.model) if not e.fixed}
     whole = all(latent.features is None for latent in model.latents) and data.y.ndim == 1
     if not whole or not {"lengthscale", "noise_variance"} <= free:
-        return False
-    variance = float(np.var(data.y))
-    if float(likelihood.noise_variance) > 0.5 * variance:
-        return False
+        return 0.0
+    noise = float(likelihood.noise_variance)
+    variance = min(float(np.var(data.y)), noise + local_variance(model))
+    if noise > 0.5 * variance or variance == 0.0:
+        return 0.0
     try:
-        left_out = objective.leave_one_out(found.theta).variance
+        return float(np.median(objective.leave_one_out(found.theta).variance)) / variance
     except np.linalg.LinAlgError:
-        return False
-    return float(np.median(left_out)) > UNPREDICTED * variance > 0
+        return 0.0
 
 
-def smoothed(found: Found, settings: Settings) -> Found:
-    """What a start with long length-scales and much noise leads to, unless what was found pays for its numbers."""
+def local_variance(model: Model) -> float:
+    """Prior variance of all parts of the kernel that have length-scales; infinite if there is another kind of scale."""
+    values = {e.path: e.value for e in parameters.entries(model)}
+    parts = [path[:-1] for path in values if path[-1] == "lengthscale"]
+    return float(sum(np.sum(values.get((*part, "variance"), np.inf)) for part in parts))
+
+
+def smoothed(found: Found, share: float, settings: Settings) -> Found:
+    """What a start with long length-scales and much noise leads to, unless what was found is worth more."""
     objective, first = found.objective, found.result
     assert first is not None
     assert settings.trainer is not None
@@ -124,9 +132,10 @@ def smoothed(found: Found, settings: Settings) -> Found:
     except np.linalg.LinAlgError:
         return found
     loss = first.value - again.value
-    better = loss < price(objective)
-    outcome = f"a smoother one has {loss:.3g} less evidence and was taken" if better else "it pays for its numbers"
-    told = f"The function predicts hardly a row from the others, though it explains most of the targets: {outcome}."
+    better = loss < (price(objective) if share > UNPREDICTED else 0.0)
+    taken = f"a smoother one has {abs(loss):.3g} {'less' if loss > 0 else 'more'} evidence and was taken"
+    outcome = taken if better else "it pays for its numbers"
+    told = f"The others tell little of most rows, though the function explains most of the targets: {outcome}."
     return settled(found, again, warm, better, f"{first.challenged} {told}".strip())
 
 

@@ -565,6 +565,16 @@ def test_squared_distance_is_accurate_far_from_the_origin(d, offset, x64):
     )
 
 
+@pytest.mark.parametrize("d", [3, 8])
+def test_rows_of_a_group_keep_their_distances_however_far_groups_are_apart(d, x64):
+    """A length-scale that is tiny beside the range of its input, as searches find for numbers of groups."""
+    X = RNG.normal(size=(60, d))
+    X[:, 0] = 1e6 * RNG.integers(0, 5, 60)
+    found = np.asarray(jax.jit(squared_distance)(X, X))
+    assert_allclose(found, cdist(X, X, "sqeuclidean"), rtol=1e-12, atol=1e-18)
+    assert np.linalg.eigvalsh(np.exp(-0.005 * found)).min() > -1e-13  # products of inputs leave -1e-5
+
+
 @pytest.mark.parametrize("d", [1, 3, 6])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_squared_distance_gradient_is_that_of_the_naive_formula(d, offset, x64):

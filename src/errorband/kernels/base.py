@@ -345,30 +345,47 @@ class Scaled(Kernel):
 
 
 # ------------------------------------------------------------------------------------------------------ helpers
+ROUGH = 2**26  # in units of ε, an error of squared distances that takes a covariance its positive eigenvalues
+
+
 @jax.custom_vjp
 def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
     """‖x − z‖² for all pairs of rows, without an (N, M, D) array in the forward or backward pass.
 
     Up to four inputs are subtracted one by one. For more, one matrix product of the centred inputs is faster, but its
-    error is ε‖x‖² instead of ε²‖x‖². Values below the error are set to zero, so that equal rows are at distance exactly
-    zero, which kernels that are not smooth at zero need. (Otherwise a fused multiply-add could leave ε‖x‖ even after
-    x/ℓ − z/ℓ; and where x/ℓ − centre is rounded once for the norms and twice for the product, ε‖x‖‖centre‖.)
+    error is ε‖x‖² instead of ε²‖x‖². Where that is too much for a covariance to stay one, as with a length-scale that
+    is tiny beside the range of its input, they are subtracted too. Values below the error are set to zero, so that
+    equal rows are at distance exactly zero, which kernels that are not smooth at zero need. (Otherwise a fused
+    multiply-add could leave ε‖x‖ even after x/ℓ − z/ℓ; and where x/ℓ − centre is rounded once for the norms and twice
+    for the product, ε‖x‖‖centre‖.)
     """
     d, eps = X.shape[1], jnp.finfo(X.dtype).eps
-    few = d <= 4
-    origin = jnp.sum(jnp.mean(Z, axis=0) ** 2)
-    if not few:
-        X, Z = _centred(X, Z)
-    of_X, of_Z = jnp.sum(X * X, axis=1), jnp.sum(Z * Z, axis=1)
+    apart = [4 * eps**2 * _norms(A) for A in (X, Z)]  # errors of differences, by row: no root of an N × M matrix
+    if d <= 4:
+        return _zero_below(sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d)), *apart)
+    origin, centred = jnp.sum(jnp.mean(Z, axis=0) ** 2), _centred(X, Z)
+    norms = [_norms(A) for A in centred]
+    rounded = [(4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin) for size in norms]
+    rough = jnp.max(rounded[0]) + jnp.max(rounded[1]) > ROUGH * eps
+    r2 = jax.lax.cond(rough, lambda: _by_differences(X, Z), lambda: (-2.0 * centred[0]) @ centred[1].T)
+    r2 += jnp.where(rough, 0.0, norms[0][:, None] + norms[1][None, :])
+    return _zero_below(r2, *(jnp.where(rough, a, b) for a, b in zip(apart, rounded, strict=True)))
 
-    def error(size):  # of each row by itself: no root of an N × M matrix
-        return 4 * eps**2 * size if few else (4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin)
 
-    if few:
-        r2 = sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d))
-    else:
-        r2 = of_X[:, None] + of_Z[None, :] - 2.0 * X @ Z.T
-    return jnp.where(r2 > error(of_X)[:, None] + error(of_Z)[None, :], r2, 0.0)
+def _norms(X):
+    return jnp.sum(X * X, axis=1)
+
+
+def _zero_below(r2, of_X, of_Z):
+    return jnp.where(r2 > of_X[:, None] + of_Z[None, :], r2, 0.0)
+
+
+def _by_differences(X, Z):
+    def add(i, total):
+        x, z = (jax.lax.dynamic_index_in_dim(A, i, axis=1, keepdims=False) for A in (X, Z))
+        return total + (x[:, None] - z[None, :]) ** 2
+
+    return jax.lax.fori_loop(0, X.shape[1], add, jnp.zeros((len(X), len(Z)), X.dtype))
 
 
 def _centred(X, Z):

@@ -73,7 +73,7 @@ def piece(rows: int, name: str, number: int, model: str, again: bool = False) ->
         return
     except Exception as failure:
         scores = {"failed": f"{type(failure).__name__}: {failure}"[:300]}
-    kept = {k: np.round(v, 6).tolist() if isinstance(v, np.ndarray) else v for k, v in scores.items()}
+    kept = {k: [float(f"{x:.6g}") for x in v] if isinstance(v, np.ndarray) else v for k, v in scores.items()}
     kept["seconds"] = round(time.process_time() - began, 2)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.with_suffix(".part").write_text(json.dumps(kept))

@@ -93,8 +93,7 @@ first row, in posterior standard deviations. The time of a draw is the differenc
 search, compilation and warm-up cancel; the last column is the whole run, divided by effective draws (ms).
 
 {chr(10).join(sections)}
-`FullBayes` draws more evenly than GPflow's NUTS, whose metric is not adapted, but each of its draws is dearer: it runs
-EP for Gaussian noise too, instead of the closed form.
+`FullBayes` draws more evenly than GPflow's NUTS, whose metric is not adapted.
 
 GPflow's rows: `PYTHON benchmarks/reproduce/sampler_peer.py`, PYTHON an interpreter with `benchmarks/peers/gpflow.txt`.
 """

@@ -94,7 +94,7 @@ def _what_was_found(piece: dict[str, Any]) -> str:
 def main() -> None:
     options = arguments(__doc__, runs=2, hyperparameters=24)
     warnings.simplefilter("ignore")  # the page counts chains that did not mix
-    results, rows, unmixed = Results("sampler_ranks", options.seconds), [], []
+    results, rows, unmixed = Results("sampler_ranks", options.seconds, kept=True), [], []
     for seed in range(options.runs):
         for model, sampler in RUNS:
             results.once(f"{model} {sampler} {seed}", lambda m=model, s=sampler, i=seed: latent_ranks(m, s, i))

@@ -1,12 +1,13 @@
 """A start for robust likelihoods with many optima: the kernel that Gaussian noise leads to, made smoother."""
 
 import dataclasses
-from typing import Any
+import functools
 
 import numpy as np
 
 from errorband import parameters
 from errorband.approximations import Exact
+from errorband.data import TrainingData
 from errorband.inference import Conjugate
 from errorband.likelihoods import Gaussian
 from errorband.likelihoods.base import robust_scale
@@ -14,7 +15,8 @@ from errorband.model import Model
 from errorband.training.lbfgs import LBFGS
 from errorband.training.scout import Scout, some_rows
 from errorband.training.starts import other_starts
-from errorband.training.strategy import Maximise, Problem, Settings, Strategy, moved
+from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, moved
+from errorband.training.trimmed import trimmed
 
 ITERATIONS = 40  # of each search with Gaussian noise
 
@@ -25,8 +27,9 @@ class GaussianFirst(Strategy):
     Which inputs matter, and how much more than others, that process finds in milliseconds for each evaluation, outliers
     or not; also where its evidence does not pay for a length-scale each, which outliers make dear. What outliers spoil
     is that it follows them. So the search starts with a smoother function
-    (:attr:`errorband.likelihoods.Likelihood.from_gaussian` has the factors), from which a burst looks wrong, and the
-    other starts race against that one. Only where length-scales were left out.
+    (:attr:`errorband.likelihoods.Likelihood.from_gaussian` has the factors), from which a burst looks wrong. Another
+    start is a process of those rows that agree with one another (:mod:`errorband.training.trimmed`), and the starts
+    that the likelihood asks for race against these. Only where length-scales were left out.
     """
 
     def run(self, problem, settings):
@@ -34,23 +37,30 @@ class GaussianFirst(Strategy):
         wanted = isinstance(settings.trainer, LBFGS) and problem.data.y.ndim == 1
         if not factors or not wanted or not other_starts(problem.model, problem.left_out):
             return self.inner.run(problem, settings)
+        data = some_rows(problem.data, settings)
+        search = functools.partial(gaussian_search, problem, settings)
         try:
-            kernel = gaussian_kernel(problem, settings)
+            smoother = moved(_with_kernel(problem.model, search(data)), factors, problem.left_out)
+            agreeing = _with_kernel(problem.model, trimmed(data, search), noise=True)
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
-        smoother = moved(parameters.replace_values(problem.model, kernel), factors, problem.left_out)
-        lead = parameters.pack(smoother)
-        return self.inner.run(problem, dataclasses.replace(settings, lead=lead))
+        starts = (parameters.pack(agreeing), *settings.starts)
+        return self.inner.run(problem, dataclasses.replace(settings, lead=parameters.pack(smoother), starts=starts))
 
 
-def gaussian_kernel(problem: Problem, settings: Settings) -> dict[tuple[str, ...], Any]:
-    """Values of the first latent function's kernel that a search with Gaussian noise ends with, by path."""
-    data = some_rows(problem.data, settings)
+def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) -> Found:
+    """A brief search with Gaussian noise and the first latent function's kernel."""
     latent = dataclasses.replace(problem.model.latents[0], features=None)
     model = Model((latent,), Gaussian(robust_scale(data.y) ** 2), Exact())
     left_out = problem.left_out | {("likelihood", "noise_variance")}
-    trainer = LBFGS(max_iter=ITERATIONS, settle=True).within(settings.seconds / 4)
+    trainer = LBFGS(max_iter=ITERATIONS, settle=True).within(settings.seconds / 8)
     brief = Settings(trainer, random_state=settings.random_state)
-    found = Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
+    return Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
+
+
+def _with_kernel(model: Model, found: Found, noise: bool = False) -> Model:
+    """The model with the kernel of such a search, and if asked for with its noise."""
     fitted = found.objective.model_at(found.theta)
-    return {e.path: e.value for e in parameters.entries(fitted) if e.path[0] == "latents"}
+    values = {e.path: e.value for e in parameters.entries(fitted) if noise or e.path[0] == "latents"}
+    free = {e.path: e.constraint for e in parameters.entries(model) if not e.fixed}
+    return parameters.replace_values(model, {k: free[k].inside(v) for k, v in values.items() if k in free})

@@ -1,5 +1,6 @@
 """Kernels and noises chosen by evidence with "auto", and what residuals say of the noise."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -59,13 +60,39 @@ def test_searches_that_start_from_those_before_find_the_same(monkeypatch):
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(2).normal(size=80)
     model = GPRegressor("auto", random_state=0).fit(X, y)
     table, some = model.candidates_, np.sort(np.random.RandomState(0).permutation(80)[:48])
-    for name, found in zip(table.name, table.log_evidence, strict=True):
+    for argument, name, found in zip(table.argument, table.name, table.log_evidence, strict=True):
+        if argument == candidates.ON_ALL:
+            continue
         assert found == pytest.approx(GPRegressor(name, random_state=0).fit(X[some], y[some]).log_evidence_, abs=0.05)
     alone = GPRegressor(table.winners()["kernel"], random_state=0).fit(X, y)
     assert model.log_evidence_ == pytest.approx(alone.log_evidence_, abs=0.05)
     assert model.fit_result_.evaluations < 0.7 * alone.fit_result_.evaluations
     assert model.bands_.df > 2  # of the winner, though candidates have none
     assert "_fitted_before" not in vars(model)
+
+
+def test_on_all_rows_the_winner_meets_the_first_candidate(monkeypatch):
+    """Few rows say nothing of a short length-scale that all of them know; a winner that fails there is none."""
+    monkeypatch.setattr(candidates, "ROWS", 12)
+    x = np.linspace(-3, 3, 80)[:, None]
+    y = np.sin(8 * x[:, 0]) + 0.1 * np.random.default_rng(2).normal(size=80)
+    seen = []
+
+    def spoiled(model, argument, name, X, y, given, bands):
+        found = fitted(model, argument, name, X, y, given, bands)
+        seen.append((argument, name, len(y)))
+        lead = 0.0 if name != "rq" else 100.0 if argument == "kernel" else -1e15
+        return dataclasses.replace(found, score=found.score + lead, loo=np.full(len(y), lead))
+
+    fitted = candidates._fitted
+    monkeypatch.setattr(candidates, "_fitted", spoiled)
+    model = GPRegressor("auto", random_state=0).fit(x, y)
+    first = seen[0][1]
+    assert [s for s in seen if s[0] == candidates.ON_ALL] == [(candidates.ON_ALL, name, 80) for name in ("rq", first)]
+    assert model.candidates_.winners() == {"kernel": first}
+    assert model.candidates_.n_rows[-2:] == (80, 80)
+    assert model.log_evidence_ == pytest.approx(GPRegressor(random_state=0).fit(x, y).log_evidence_, abs=0.05)
+    assert "all rows rq" in str(model.candidates_)
 
 
 def test_classes_choose_too():

@@ -2,7 +2,8 @@
 
 Kernels come first, with the likelihood that was given or the first of the list; then likelihoods, with the kernel that
 won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for. A search on all
-rows, or with a kernel of the form of one before it, starts from what was found there.
+rows, or with a kernel of the form of one before it, starts from what was found there. On all rows the winner meets the
+first of the list once more: many rows may tell what few do not, and a search on them may fail.
 """
 
 import contextlib
@@ -28,6 +29,10 @@ ROWS = 300
 # With so many rows at most it takes longer to compile a search on all of them than to do it.
 FEW = 600
 
+# With so many rows at most the winner meets the first candidate on all of them, which takes the time of another fit.
+MOST = 5000
+ON_ALL = "all rows"  # in the place of an argument, for these two
+
 # Scores that differ by less, in nats, are the same.
 SAME = 0.1
 
@@ -43,7 +48,8 @@ class Candidates:
     Attributes
     ----------
     argument, name : tuples of str
-        What each candidate was for ("kernel", "likelihood"), and its name, in the order they were tried.
+        What each candidate was for ("kernel", "likelihood"), and its name, in the order they were tried. For "all rows"
+        the winner and the first candidate, if they met there.
     log_evidence : tuple of float
         Log evidence of each; −∞ for one that could not be fitted.
     score : tuple of float
@@ -54,7 +60,7 @@ class Candidates:
         How many rows each was fitted to; those for one argument saw the same ones.
     seconds : tuple of float
     chosen : tuple of bool
-        Whether it was the best for its argument.
+        Whether it is what the model has.
     """
 
     argument: tuple[str, ...]
@@ -68,7 +74,8 @@ class Candidates:
 
     def winners(self) -> dict[str, str]:
         """The name that was chosen for each argument."""
-        return {a: n for a, n, kept in zip(self.argument, self.name, self.chosen, strict=True) if kept}
+        columns = zip(self.argument, self.name, self.chosen, strict=True)
+        return {argument: name for argument, name, kept in columns if kept and argument != ON_ALL}
 
     def __str__(self) -> str:
         names = [f"{argument} {name}" for argument, name in zip(self.argument, self.name, strict=True)]
@@ -142,24 +149,49 @@ def fit_best(
             kept.append(chosen(stage))
             best[argument] = kept[-1].name
             fits += stage
-    table = Candidates(
+    whole, finals = kept[-1].model, []
+    if n < len(y) and any(_interrupted(f.model) for f in fits):
+        return whole.condition_on(X, y, **given), _table(fits, best, n, len(y))
+    if n < len(y) or whole is None:
+        first = {argument: names[0] for argument, names in stages.items()}
+        # The first is searched afresh: few rows may lead away from what all of them know.
+        rivals = [(best, kept[-1:]), *([(first, [])] if best != first and len(y) <= MOST else [])]
+        whole, best, finals = _on_all_rows(estimator, rivals, X, y, given, bands)
+    if finals or n == len(y):  # whose warnings were not heard
+        for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
+            warn_if_not_converged(result)
+    return whole, _table([*fits, *finals], best, n, len(y))
+
+
+def _on_all_rows(
+    estimator: Any, rivals: list[tuple[dict[str, str], list[_Fit]]], X: Any, y: np.ndarray, given: dict, bands: bool
+) -> tuple[Any, dict[str, str], list[_Fit]]:
+    """The best of some choices of names on all rows, fitted; its names; and if there are several the fits of all."""
+    fits: list[_Fit] = []
+    for names, before in rivals if len(rivals) > 1 else ():
+        if not fits or not _interrupted(fits[-1].model):
+            model = _with(estimator, names, before)
+            fits.append(_fitted(model, ON_ALL, ", ".join(names.values()), X, y, given, bands))
+    best = fits.index(chosen(fits)) if fits else 0
+    names, before = rivals[best]
+    if fits and fits[best].model is not None:
+        return fits[best].model, names, fits
+    return _with(estimator, names, before).fit(X, y, **given), names, fits
+
+
+def _table(fits: list[_Fit], best: dict[str, str], n: int, n_all: int) -> Candidates:
+    """The table of these candidates, of which those named ``best`` were taken."""
+    taken = best | {ON_ALL: ", ".join(best.values())}
+    return Candidates(
         argument=tuple(f.argument for f in fits),
         name=tuple(f.name for f in fits),
         log_evidence=tuple(f.log_evidence for f in fits),
         score=tuple(f.score for f in fits),
         loo=tuple(float(np.mean(f.loo)) for f in fits),
-        n_rows=(n,) * len(fits),
+        n_rows=tuple(n_all if f.argument == ON_ALL else n for f in fits),
         seconds=tuple(f.seconds for f in fits),
-        chosen=tuple(f in kept for f in fits),
+        chosen=tuple(f.name == taken[f.argument] for f in fits),
     )
-    whole = kept[-1].model
-    if n < len(y) and any(_interrupted(f.model) for f in fits):
-        return whole.condition_on(X, y, **given), table
-    if n == len(y) and whole is not None:
-        for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
-            warn_if_not_converged(result)
-        return whole, table
-    return _with(estimator, best, kept[-1:]).fit(X, y, **given), table
 
 
 @contextlib.contextmanager

@@ -130,9 +130,10 @@ def candidates_section(c: Any) -> Section | None:
         return None
     head = ["Candidate", "Log evidence", "Score", "Leave-one-out log density"]
     rows = [[el("strong", name) if kept else name, *figures] for name, kept, *figures in candidate_rows(found)]
+    on_all = f", those of all rows to {found.n_rows[-1]}" if found.n_rows[-1] > found.n_rows[0] else ""
     lead = (
-        f"Fitted to {count(found.n_rows[0], 'row')}. The score is the log evidence less ½ log n for each number "
-        "that is learned; the highest wins, unless another predicts each row from the others better, by more than two "
+        f"Fitted to {count(found.n_rows[0], 'row')}{on_all}. The score is the log evidence less ½ log n for each "
+        "number that is learned; the highest wins, unless another predicts each row from the others better, by more than two "
         "standard errors. The choice of each kind is bold."
     )
     return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack", (1, 2, 3))])

@@ -133,8 +133,8 @@ def candidates_section(c: Any) -> Section | None:
     on_all = f", those of all rows to {found.n_rows[-1]}" if found.n_rows[-1] > found.n_rows[0] else ""
     lead = (
         f"Fitted to {count(found.n_rows[0], 'row')}{on_all}. The score is the log evidence less ½ log n for each "
-        "number that is learned; the highest wins, unless another predicts each row from the others better, by more than "
-        "two standard errors. The choice of each kind is bold."
+        "number that is learned; the highest wins, unless another predicts each row from the others better, by more "
+        "than two standard errors. The choice of each kind is bold."
     )
     return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack", (1, 2, 3))])
 

@@ -123,10 +123,9 @@ oracle is the Gaussian model of the 90 clean rows.
 The thesis reports (in box plots, without figures) that on (1) robust models are alike in RMSE and twinned has the best
 NLPD, and that on (2) twinned is clearly best in both while the others are little better than Gaussian noise; that
 ignorance did poorly on two of ten sets of (2).
-Here, on (2), twinned and ignorance are clearly ahead of all others, and ignorance has the lower medians; each of them
-fails on one or two sets as the others do on nearly all. The mixture, from starts with a smooth function, leaves the
-clusters alone on few. On (1) all robust models but Huber's are alike, Student-t, which the thesis did not run, among
-them: that twinned has the best NLPD there does not come out.
+Here, on (2), so it is: twinned is clearly ahead of all others but ignorance, which is as good and fails on no set. The
+mixture, from starts with a smooth function, leaves the clusters alone on few. On (1) all robust models but Huber's are
+alike, Student-t, which the thesis did not run, among them: that twinned has the best NLPD there does not come out.
 
 {boxes(found)}
 

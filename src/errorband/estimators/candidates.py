@@ -2,8 +2,8 @@
 
 Kernels come first, with the likelihood that was given or the first of the list; then likelihoods, with the kernel that
 won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for. A search on all
-rows, or with a kernel of the form of one before it, starts from what was found there. On all rows the winner meets the
-first of the list once more: many rows may tell what few do not, and a search on them may fail.
+rows, or with a kernel of the form of one before it, starts from what was found there. On all rows, if they are many
+more, the winner meets the first of the list again: many rows tell what few do not, and a search on them may fail.
 """
 
 import contextlib
@@ -29,8 +29,9 @@ ROWS = 300
 # With so many rows at most it takes longer to compile a search on all of them than to do it.
 FEW = 600
 
-# With so many rows at most the winner meets the first candidate on all of them, which takes the time of another fit.
-MOST = 5000
+# With more than twice the rows that candidates saw, and at most so many, the winner meets the first candidate on all of
+# them, which takes the time of another fit.
+MOST = 2000
 ON_ALL = "all rows"  # in the place of an argument, for these two
 
 # Scores that differ by less, in nats, are the same.
@@ -154,8 +155,9 @@ def fit_best(
         return whole.condition_on(X, y, **given), _table(fits, best, n, len(y))
     if n < len(y) or whole is None:
         first = {argument: names[0] for argument, names in stages.items()}
-        # The first is searched afresh: few rows may lead away from what all of them know.
-        rivals = [(best, kept[-1:]), *([(first, [])] if best != first and len(y) <= MOST else [])]
+        rivals = [(best, kept[-1:])]
+        if best != first and 2 * n < len(y) <= MOST:
+            rivals.append((first, []))  # searched afresh: few rows may lead away from what all of them know
         whole, best, finals = _on_all_rows(estimator, rivals, X, y, given, bands)
     if finals or n == len(y):  # whose warnings were not heard
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):

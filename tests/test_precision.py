@@ -1,9 +1,12 @@
 """Double precision and the compiled-code cache are ours for the time of a block, and only ours."""
 
+import functools
 import os
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -86,6 +89,18 @@ def test_a_block_inside_another_is_in_double_precision_whatever_lies_between():
             assert _dtype() == np.float64
         assert _dtype() == np.float64
     assert _dtype() == np.float32
+
+
+def test_threads_that_begin_together_start_jax_once(monkeypatch):
+    calls = []
+    monkeypatch.delenv("NPROC", raising=False)
+    monkeypatch.setattr(precision.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(precision.jax, "devices", lambda: (calls.append(os.environ["NPROC"]), time.sleep(0.05)))
+    monkeypatch.setattr(precision, "_started", functools.cache(precision._started.__wrapped__))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: precision.start_backend(), range(4)))
+    assert calls == [str(precision.POOL)]
+    assert "NPROC" not in os.environ
 
 
 def test_a_user_in_double_precision_stays_there():

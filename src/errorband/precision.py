@@ -55,8 +55,17 @@ class _Here(threading.local):
 _here = _Here()
 
 
-@functools.cache
+_start_lock = threading.Lock()
+
+
 def start_backend() -> None:
+    """Start JAX as it should be, once, whichever thread is the first."""
+    with _start_lock:
+        _started()
+
+
+@functools.cache
+def _started() -> None:
     """Let JAX start with enough threads, if it has not started yet, and count the programs it compiles.
 
     JAX's factorisations and triangular solves hand parts of their work to the pool of threads that they themselves run

@@ -95,6 +95,7 @@ def test_threads_that_begin_together_start_jax_once(monkeypatch):
     calls = []
     monkeypatch.delenv("NPROC", raising=False)
     monkeypatch.setattr(precision.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(precision.jax.monitoring, "register_event_duration_secs_listener", lambda listener: None)
     monkeypatch.setattr(precision.jax, "devices", lambda: (calls.append(os.environ["NPROC"]), time.sleep(0.05)))
     monkeypatch.setattr(precision, "_started", functools.cache(precision._started.__wrapped__))
     with ThreadPoolExecutor(4) as pool:

@@ -17,7 +17,7 @@ from errorband.approximations import FITC, VFE
 from errorband.features import MultiScale, SparseSpectrum
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Constant, SquaredExponential, White
-from errorband.likelihoods import OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
+from errorband.likelihoods import Ignorance, OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 from errorband.parameters import Change, Parameter
 from errorband.training import Settings, race_first
 from errorband.training.strategy import Maximise, with_enough_noise
@@ -107,6 +107,13 @@ def test_a_process_of_the_rows_that_agree_knows_nothing_of_a_burst():
     x_new = np.ravel(problem.data.X)[40:46, None]
     at_burst = [f.objective.conclude(f.theta)[1].posterior.marginals(x_new)[0].mean() for f in (found, whole)]
     assert at_burst[0] < at_burst[1] - 1.0  # in standard deviations of the targets
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 25])
+def test_rows_that_a_function_goes_through_are_no_trap(n):
+    """A process of few rows may have no noise at all, with which EP would have no answer."""
+    model = GPRegressor(likelihood=Ignorance(), random_state=0).fit(np.arange(n)[:, None], np.arange(n) % 2)
+    assert np.all(np.isfinite(model.predict(np.arange(n)[:, None])))
 
 
 def test_a_search_starts_with_the_noise_that_inference_needs():

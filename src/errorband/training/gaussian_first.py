@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from errorband.training.strategy import Found, Maximise, Problem, Settings, Stra
 from errorband.training.trimmed import trimmed
 
 ITERATIONS = 40  # of each search with Gaussian noise
+
+# Rows from which on some of them can be said to agree, and the noise that such a start has at least, as a share of the
+# variance of their targets: a process may well go through all of them.
+ENOUGH, LEAST = 20, 1e-6
 
 
 class GaussianFirst(Strategy):
@@ -41,11 +46,12 @@ class GaussianFirst(Strategy):
         search = functools.partial(gaussian_search, problem, settings)
         try:
             smoother = moved(_with_kernel(problem.model, search(data)), factors, problem.left_out)
-            agreeing = _with_kernel(problem.model, trimmed(data, search), noise=True)
+            agreeing = [trimmed(data, search)] if len(data.y) >= ENOUGH else []
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
-        starts = (parameters.pack(agreeing), *settings.starts)
-        return self.inner.run(problem, dataclasses.replace(settings, lead=parameters.pack(smoother), starts=starts))
+        starts = [parameters.pack(_with_kernel(problem.model, found, noise=True)) for found in agreeing]
+        lead = parameters.pack(smoother)
+        return self.inner.run(problem, dataclasses.replace(settings, lead=lead, starts=(*starts, *settings.starts)))
 
 
 def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) -> Found:
@@ -60,7 +66,10 @@ def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) ->
 
 def _with_kernel(model: Model, found: Found, noise: bool = False) -> Model:
     """The model with the kernel of such a search, and if asked for with its noise."""
-    fitted = found.objective.model_at(found.theta)
-    values = {e.path: e.value for e in parameters.entries(fitted) if noise or e.path[0] == "latents"}
+    fitted, least = found.objective.model_at(found.theta), LEAST * float(np.var(found.objective.data.y))
+    values = {e.path: e.value for e in parameters.entries(fitted) if e.path[0] == "latents"}
+    if noise:
+        likelihood: Any = fitted.likelihood
+        values["likelihood", "noise_variance"] = np.maximum(likelihood.noise_variance, least)
     free = {e.path: e.constraint for e in parameters.entries(model) if not e.fixed}
     return parameters.replace_values(model, {k: free[k].inside(v) for k, v in values.items() if k in free})

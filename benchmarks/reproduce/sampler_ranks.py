@@ -14,7 +14,7 @@ from errorband.likelihoods import Bernoulli, Gaussian, Likelihood, StudentT, Twi
 from errorband.training import FullBayes
 
 SETS, ROWS, APART = 32, 3, 100.0  # data sets in one run, rows of each, and their distance: none sees another
-BINS = 8
+BINS, SPREAD = 8, 0.7
 KERNELS = {"mean": SquaredExponential(1.0, 1.0), "gate": SquaredExponential(1.0, 2.0)}
 MODELS: dict[str, tuple[Any, Likelihood]] = {
     "probit": (SquaredExponential(1.0, 4.0), Bernoulli()),
@@ -57,23 +57,42 @@ def latent_ranks(model: str, sampler: str, seed: int) -> dict[str, Any]:
     return ranks | {"mixed": bool(status.converged), "status": status.message}
 
 
+def hyperparameter_data(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logarithms of a length-scale and of the noise, from their starting values, as drawn from their prior; a table."""
+    rng = np.random.default_rng([seed, 7])
+    theta = SPREAD * rng.normal(size=2)
+    X = np.sort(rng.uniform(0, 6, (16, 1)), axis=0)
+    _, y = simulate(SquaredExponential(np.exp(theta[0]), 1.0), Gaussian(0.1 * np.exp(theta[1])), X, rng)
+    return theta, X, y
+
+
+def hyperparameter_model(**given: Any) -> GPRegressor:
+    kernel = SquaredExponential(1.0, Parameter(1.0, fixed=True))
+    return GPRegressor(kernel, likelihood=Gaussian(0.1), normalize=False, **given)
+
+
 def hyperparameter_ranks(seed: int) -> dict[str, Any]:
     """Ranks of a length-scale and of the noise drawn from their prior, one data set."""
-    rng = np.random.default_rng([seed, 7])
-    trainer = FullBayes(chains=2, warmup=150, draws=250, members=10, spread=0.7)
-    theta = trainer.spread * rng.normal(size=2)
-    X = np.sort(rng.uniform(0, 6, (16, 1)), axis=0)
-    truth = SquaredExponential(np.exp(theta[0]), 1.0), Gaussian(0.1 * np.exp(theta[1]))
-    _, y = simulate(*truth, X, rng)
-    model = GPRegressor(
-        SquaredExponential(1.0, Parameter(1.0, fixed=True)),
-        likelihood=Gaussian(0.1),
-        optimizer=trainer,
-        normalize=False,
-    )
+    theta, X, y = hyperparameter_data(seed)
+    trainer = FullBayes(chains=2, warmup=150, draws=250, members=10, spread=SPREAD)
+    model = hyperparameter_model(optimizer=trainer)
     chains = model.fit(X, y).fit_result_.chains
     drawn = chains.draws.reshape(-1, 2) - model.objective(X, y).theta0
     return {name: [float(np.mean(drawn[:, i] < theta[i]))] for i, name in enumerate(("length-scale", "noise"))}
+
+
+def integrated_ranks(seed: int) -> dict[str, Any]:
+    """The same by sums over a grid of both."""
+    theta, X, y = hyperparameter_data(seed)
+    objective, grid = hyperparameter_model().objective(X, y), SPREAD * np.linspace(-4, 4, 29)
+    points = np.stack(np.meshgrid(grid, grid, indexing="ij"), -1)
+    log_p = [objective.evaluate(objective.theta0 + p).value - 0.5 * p @ p / SPREAD**2 for p in points.reshape(-1, 2)]
+    p = np.exp(np.array(log_p) - np.max(log_p)).reshape(len(grid), -1)
+    found = {}
+    for i, name in enumerate(("length-scale", "noise")):
+        share = p.sum(axis=1 - i) / p.sum()
+        found[name] = [float(np.interp(theta[i], grid, np.cumsum(share) - 0.5 * share))]
+    return found
 
 
 def lines(what: list[str], pieces: list[dict[str, Any]]) -> list[list[object]]:
@@ -100,13 +119,24 @@ def main() -> None:
             results.once(f"{model} {sampler} {seed}", lambda m=model, s=sampler, i=seed: latent_ranks(m, s, i))
         for number in range(options.hyperparameters * (seed + 1) // options.runs):
             results.once(f"FullBayes {number}", lambda i=number: hyperparameter_ranks(i))
+            results.once(f"integrated {number}", lambda i=number: integrated_ranks(i))
     for model, sampler in RUNS:
         found = results.under(f"{model} {sampler} ")
         rows += lines([model, sampler], found)
         unmixed += [f"{model}, {sampler}: {_what_was_found(piece)}" for piece in found if not piece["mixed"]]
     found = results.under("FullBayes ")
     enough = len(found) >= 2 * BINS
+    exact = [results.pieces[f"integrated {n}"] for n in range(options.hyperparameters)] if enough else []
     rows += lines(["Gaussian noise", "FullBayes"], found) if enough else []
+    rows += lines(["Gaussian noise", "none: sums over a grid"], exact)
+    sampled = [results.pieces[f"FullBayes {n}"] for n in range(len(exact))]
+    apart = [abs(a[k][0] - b[k][0]) for a, b in zip(exact, sampled, strict=True) for k in ("length-scale", "noise")]
+    beside = (
+        f" Ranks of the same data sets by sums over a grid, which are exact but for its coarseness, differ by at most "
+        f"{max(apart):.2f}: where those are uneven it is by chance."
+        if apart
+        else ""
+    )
     left_out = "" if enough else f" Of these there were {len(found)}, too few to say anything, and they are left out."
     header = ["model", "sampler", "quantity", "data sets", "ranks in eight bins", "chi-square", "Kolmogorov"]
     least = min((float(row[-1]) for row in rows), default=1.0), min((float(row[-2]) for row in rows), default=1.0)
@@ -116,7 +146,7 @@ Simulation-based calibration (Talts et al. 2018): hidden values are drawn from t
 sampler draws from the posterior. If it is right, the share of draws below the true value is uniform between 0 and 1.
 Latent values: {ROWS} rows a data set, {SETS} data sets in one run, so far apart that none says anything of another;
 the first value of each, and the sum of squares of the function's values, have one rank in each data set.
-Hyperparameters (`FullBayes`): 16 rows a data set, a run for each.{left_out}
+Hyperparameters (`FullBayes`): 16 rows a data set, a run for each.{left_out}{beside}
 The last two columns are the probabilities of ranks at least as uneven by chance; the least of {2 * len(rows)} is
 {min(least):.3f}.
 

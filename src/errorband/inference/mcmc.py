@@ -213,17 +213,17 @@ class Whitened:
 
     def gaussian(self, near: Posterior) -> tuple[np.ndarray, np.ndarray]:
         """Mean of z and a root of its covariance under a posterior, in which latent functions count as independent."""
-        centre, roots = [], []
+        means, roots = [], []
         for l in range(self.L):
             mean, cov = near.joint(self.X, l)
+            means.append(mean)
             factor = self._factor(l)
             # What the data took off the prior covariance, so that directions they say nothing of keep variance one.
             learned = gram(latent_of(self.model.latents, l).kernel, self.X, self.X) - cov
             half = linalg.solve_lower(factor, np.asfortranarray(learned))
             values, vectors = np.linalg.eigh(linalg.solve_lower(factor, np.asfortranarray(half.T)))
-            centre.append(linalg.solve_lower(factor, mean - self.mean[:, l]))
             roots.append(vectors * np.sqrt(np.clip(1.0 - values, LEAST, 1.0)))
-        return np.concatenate(centre), np.asarray(scipy.linalg.block_diag(*roots))
+        return self.inverse(np.stack(means, axis=1)), np.asarray(scipy.linalg.block_diag(*roots))
 
     def posterior(self, chains: Chains, keep: int) -> DrawsPosterior:
         """What prediction needs of the draws of :meth:`values`."""

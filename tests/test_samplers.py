@@ -135,6 +135,9 @@ def test_annealing_is_shorter_from_the_posterior_than_from_the_prior():
     assert abs(near.log_evidence - model.log_evidence_) < 4 * near.error + 0.3  # EP's own error
     with pytest.raises(ValueError, match="start='here': choose 'posterior' or 'prior'"):
         model.annealed_evidence(start="here")
+    for wrong in ({"runs": 1}, {"temperatures": 0}):
+        with pytest.raises(ValueError, match=f"annealed_evidence.*{next(iter(wrong))}"):
+            model.annealed_evidence(**wrong)
 
 
 def test_sampled_models_are_kept_and_repeatable(sampled, tmp_path):

@@ -160,6 +160,8 @@ def annealed_evidence(
         Independent runs, and steps to the posterior in each.
     seed : int
     """
+    check_whole("annealed_evidence", "runs", runs, least=2)  # one has no error
+    check_whole("annealed_evidence", "temperatures", temperatures)
     whitened = Whitened(model, data)
     given: dict[str, Any] = {"runs": runs, "temperatures": temperatures, "seed": seed}
     if near is None:

@@ -31,6 +31,7 @@ from errorband.estimators import ESTIMATORS
 from errorband.estimators.bands import Bands
 from errorband.estimators.candidates import Candidates
 from errorband.estimators.scaling import ScaledRows, Scaling
+from errorband.estimators.spread import Spread
 from errorband.features import FEATURES
 from errorband.files import atomic_write
 from errorband.inference import INFERENCES, Status
@@ -82,7 +83,7 @@ def _tables() -> dict[str, dict[str, type]]:
             Sites,
             SimplexSites,
         ),
-        *(Latent, Model, SignedRoot, Candidates, Bands),
+        *(Latent, Model, SignedRoot, Candidates, Bands, Spread),
     )
     parts = {cls.__name__: cls for cls in kept}
     return {

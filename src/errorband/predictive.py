@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import logsumexp, ndtr, ndtri
 
 from errorband.parameters.checks import generator
 from errorband.rows import slices
+from errorband.skew_student import SkewStudent
 
 
 class Predictive(abc.ABC):
@@ -113,6 +114,8 @@ class GaussianPredictive(Predictive):
 class StudentPredictive(Predictive):
     """Student's distribution with df > 2 degrees of freedom at each input, with given means and scales (n,).
 
+    Its right half is ``skew``² times as wide as its left half (:class:`~errorband.skew_student.SkewStudent`).
+
     Examples
     --------
     >>> p = StudentPredictive([0.0], [1.0], 4.0)
@@ -120,28 +123,25 @@ class StudentPredictive(Predictive):
     (array([[0.   , 2.776]]), array([1.414]))
     """
 
-    def __init__(self, mean: Any, scale: Any, df: float):
+    def __init__(self, mean: Any, scale: Any, df: float, skew: float = 1.0):
         self.mean, self.scale = np.asarray(mean, dtype=np.float64), np.asarray(scale, dtype=np.float64)
-        self.df = float(df)
-        self.std = self.scale * np.sqrt(self.df / (self.df - 2))
+        self.shape = SkewStudent(float(df), float(skew))
+        self.std = self.scale * self.shape.std
 
     def _cdf(self, y, rows):
-        return stdtr(self.df, (y - self.mean[rows]) / self.scale[rows])
+        return self.shape.cdf((y - self.mean[rows]) / self.scale[rows])
 
     def log_density(self, y):
-        df, t = self.df, (self._targets(y) - self.mean) / self.scale
-        constant = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-        return constant - np.log(self.scale) - 0.5 * (df + 1) * np.log1p(t**2 / df)
+        return self.shape.log_density((self._targets(y) - self.mean) / self.scale) - np.log(self.scale)
 
     def _quantiles(self, q, rows):
-        return self.mean[rows] + self.scale[rows] * stdtrit(self.df, q)
+        return self.mean[rows] + self.scale[rows] * self.shape.quantile(q)
 
     def sample(self, n_samples=1, random_state=None):
-        rng = generator(random_state)
-        return self.mean + self.scale * rng.standard_t(self.df, size=(n_samples, len(self.mean)))
+        return self.mean + self.scale * self.shape.sample(generator(random_state), (n_samples, len(self.mean)))
 
     def rescaled(self, scale, shift):
-        return StudentPredictive(scale * self.mean + shift, scale * self.scale, self.df)
+        return StudentPredictive(scale * self.mean + shift, scale * self.scale, self.shape.df, self.shape.skew)
 
 
 class RescaledPredictive(Predictive):

@@ -6,7 +6,7 @@ from scipy import stats
 
 import errorband
 from errorband import GPRegressor
-from errorband.estimators.bands import Bands, bands_of, errors_of_rows_left_out
+from errorband.estimators.bands import Bands, errors_of_rows_left_out, shaped
 from errorband.kernels import SquaredExponential
 from errorband.predictive import GaussianPredictive
 from errorband.training import LBFGS
@@ -21,19 +21,33 @@ def heavy():
     return GPRegressor(random_state=0).fit(X, y), X, y
 
 
+@pytest.fixture(scope="module")
+def uneven():
+    """A curve whose errors grow along an input, and are larger upwards: model, inputs and targets."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (300, 2))
+    error = rng.gamma(1.5, size=300)
+    y = np.sin(2 * X[:, 0]) + 0.1 * np.exp(X[:, 1]) * (error - 1.5)
+    return GPRegressor(random_state=0).fit(X, y), X, y
+
+
+def found_in(z):
+    return shaped(z).bands
+
+
 def test_normal_errors_leave_normal_bands_almost_alone():
-    found = bands_of(stats.norm.ppf((np.arange(400) + 0.5) / 400))
+    found = found_in(stats.norm.ppf((np.arange(400) + 0.5) / 400))
     assert found.df > 30
     assert found.width == pytest.approx(1.0, abs=0.03)
 
 
 def test_errors_twice_as_large_make_bands_twice_as_wide():
-    found = bands_of(2 * stats.norm.ppf((np.arange(400) + 0.5) / 400))
+    found = found_in(2 * stats.norm.ppf((np.arange(400) + 0.5) / 400))
     assert found.width == pytest.approx(2.0, abs=0.1)  # ten prior rows of size one hold back a little
 
 
 def test_students_errors_are_recognised():
-    found = bands_of(stats.t.ppf((np.arange(1000) + 0.5) / 1000, 4))
+    found = found_in(stats.t.ppf((np.arange(1000) + 0.5) / 1000, 4))
     assert found.df == pytest.approx(4, abs=1)
     assert found.width == pytest.approx(stats.t.ppf(0.975, 4) / 1.96, abs=0.08)
 
@@ -42,14 +56,14 @@ def test_bands_hold_what_was_left_out_where_no_student_distribution_fits():
     """Nine tenths small and one tenth of one large size: the ends of the bands are there, if enough rows say so."""
 
     def end(n):
-        return 1.96 * bands_of(np.r_[np.linspace(-0.5, 0.5, 18 * n), np.full(n, -3.0), np.full(n, 3.0)]).width
+        return 1.96 * found_in(np.r_[np.linspace(-0.5, 0.5, 18 * n), np.full(n, -3.0), np.full(n, 3.0)]).width
 
     assert end(500) == pytest.approx(3.0, rel=0.02)
     assert end(5) < end(50) < end(500)
 
 
 def test_few_rows_are_not_followed():
-    assert bands_of(np.full(3, 0.01)).stretch > 0.8
+    assert found_in(np.full(3, 0.01)).stretch > 0.8
 
 
 def test_hyperparameters_are_those_of_the_other_rows():
@@ -59,8 +73,8 @@ def test_hyperparameters_are_those_of_the_other_rows():
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=24)
     model = GPRegressor(SquaredExponential([1.0, 1.0], 1.0), calibrate=False, normalize=False).fit(X, y)
     objective, theta = model.objective(X, y), model.fit_result_.theta
-    plain = errors_of_rows_left_out(objective, theta, np.eye(len(theta))[:0])[:, 0]
-    moved = errors_of_rows_left_out(objective, theta, np.eye(len(theta)))[:, 0]
+    plain = errors_of_rows_left_out(objective, theta, np.eye(len(theta))[:0])[0][:, 0]
+    moved = errors_of_rows_left_out(objective, theta, np.eye(len(theta)))[0][:, 0]
     truth = []
     for i in range(24):
         others = np.arange(24) != i
@@ -100,22 +114,72 @@ def test_predictions_have_the_shape_that_was_learned(heavy):
     assert np.array_equal(*latent)
 
 
-def test_joint_predictions_and_draws_have_the_same_spread(heavy):
-    model, X, _ = heavy
-    X = np.vstack([X[:1], X[:1] + 0.05])
-    std, cov = model.predict(X, return_std=True)[1], model.predict(X, return_cov=True)[1]
-    assert np.allclose(np.diagonal(cov), std**2)
-    bands = Bands(0.8, 5.0)
+@pytest.mark.parametrize("bands", [Bands(0.8, 5.0), Bands(1.2, 6.0, 1.5), Bands(1.0, np.inf, 0.7)])
+def test_draws_have_the_covariance_that_is_said(bands):
     normal = np.array([[1.0, 0.6], [0.6, 2.0]])
+    rng, X, nothing = np.random.default_rng(0), np.zeros((2, 1)), np.zeros(2)
+    normal_errors = rng.multivariate_normal([0, 0], normal, size=200_000)
+    errors = bands.draws(normal_errors, np.sqrt(np.diagonal(normal)), X, nothing, rng)
+    assert np.allclose(np.cov(errors.T), bands.covariance(normal, X, nothing), rtol=0.03)
+    assert np.allclose(errors.mean(axis=0), 0, atol=0.02)
+
+
+def test_joint_predictions_and_draws_have_the_same_spread(heavy, uneven):
+    for model, X, _ in (heavy, uneven):
+        X = np.vstack([X[:1], X[:1] + 0.05])
+        std, cov = model.predict(X, return_std=True)[1], model.predict(X, return_cov=True)[1]
+        assert np.allclose(np.diagonal(cov), std**2)
+        draws = model.sample_posterior(X, 20_000, random_state=0, latent=False)
+        assert np.allclose(np.quantile(draws, 0.9, axis=0), model.predict_quantiles(X, 0.9), atol=0.06 * std.max())
+
+
+def test_bands_are_wide_where_errors_are_and_longer_upwards(uneven):
+    model, X, y = uneven
+    bands = model.bands_
+    assert bands.skew > 1.1
+    assert bands.spread.usual[1] > 2 * bands.spread.usual[0]
+    std = model.predict([[0.0, -1.5], [0.0, 1.5]], return_std=True)[1]
+    assert 8 < std[1] / std[0] < 40  # exp(3) is 20
+    rng = np.random.default_rng(2)
+    X_new = rng.uniform(-2, 2, (2000, 2))
+    y_new = np.sin(2 * X_new[:, 0]) + 0.1 * np.exp(X_new[:, 1]) * (rng.gamma(1.5, size=2000) - 1.5)
+    lower, upper = model.predict_interval(X_new)
+    for part in (X_new[:, 1] < -1, X_new[:, 1] > 1):  # bands of one width hold all of the first and too few of the last
+        assert 0.90 < np.mean((lower <= y_new) & (y_new <= upper), where=part) < 0.99
+    plain = GPRegressor(random_state=0, calibrate=False).fit(X, y)
+    assert np.array_equal(model.predict(X_new), plain.predict(X_new))
+    gain = model.predictive(X_new).log_density(y_new) - plain.predictive(X_new).log_density(y_new)
+    assert gain.mean() > 0.5
+
+
+def test_errors_that_are_alike_have_no_spread():
     rng = np.random.default_rng(0)
-    errors = bands.draws(rng.multivariate_normal([0, 0], normal, size=100_000), rng)
-    assert np.allclose(np.cov(errors.T), bands.covariance(normal), rtol=0.05)
-    draws = model.sample_posterior(X, 20_000, random_state=0, latent=False)
-    assert np.allclose(np.quantile(draws, 0.9, axis=0), model.predict_quantiles(X, 0.9), atol=0.02)
+    found = [shaped(rng.normal(size=200), rng.normal(size=(200, 5)), rng.normal(size=200)).bands for _ in range(20)]
+    assert sum(bands.spread is not None for bands in found) <= 1
+    assert sum(bands.skew != 1 for bands in found) <= 2
 
 
-def test_bands_survive_files_and_other_data(heavy, tmp_path):
-    model, X, y = heavy
+def test_a_spread_says_nothing_new_beyond_the_data(uneven):
+    model, _, _ = uneven
+    far, edge = np.array([[0.0, 50.0]]), np.array([[0.0, 5.0]])  # more than three standard deviations out
+    spread, X = model.bands_.spread, model.scaling_.inputs
+    assert np.array_equal(spread(X(far), np.zeros(1)), spread(X(edge), np.zeros(1)))
+
+
+def test_constant_columns_and_many_columns_have_a_spread_all_the_same():
+    rng = np.random.default_rng(0)
+    X, mean = np.column_stack([rng.normal(size=(150, 200)), np.ones(150)]), rng.normal(size=150)
+    z = np.exp(mean) * rng.normal(size=150)
+    for inputs in (X, X[:, -2:]):
+        bands = shaped(z, inputs, mean).bands
+        assert np.all(np.isfinite(bands.factors(inputs, mean)))
+        assert np.corrcoef(np.log(bands.factors(inputs, mean)), mean)[0, 1] > 0.9
+    assert shaped(np.zeros(30), X[:30], mean[:30]).bands.spread is None
+
+
+@pytest.mark.parametrize("which", ["heavy", "uneven"])
+def test_bands_survive_files_and_other_data(which, request, tmp_path):
+    model, X, y = request.getfixturevalue(which)
     model.save(tmp_path / "model.eb")
     again = errorband.load(tmp_path / "model.eb")
     assert again.bands_ == model.bands_
@@ -147,4 +211,6 @@ def test_nonsense_is_refused():
     for stretch, df in ((0.0, 5.0), (1.0, 2.0), (np.nan, 5.0)):
         with pytest.raises(ValueError, match="positive"):
             Bands(stretch, df)
-    assert isinstance(Bands(2.0).reshaped(GaussianPredictive([0.0], [1.0])), GaussianPredictive)
+    with pytest.raises(ValueError, match="skew"):
+        Bands(1.0, 5.0, -1.0)
+    assert isinstance(Bands(2.0).reshaped(GaussianPredictive([0.0], [1.0]), np.zeros((1, 1))), GaussianPredictive)

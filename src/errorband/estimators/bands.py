@@ -1,18 +1,23 @@
 """Error bands as wide as errors are: what rows left out say of the predictive distribution.
 
-The evidence is maximised over hyperparameters, so they suit the rows they were learned from a little too well, and
-noise is rarely normal in its tails. Both narrow the bands. Each row is predicted from the others, in closed form, and
-also its say in the hyperparameters is taken back, to first order; the errors, in units of the standard deviations, have
-a Student distribution with a scale, and predictions get the same shape. Theory: docs/theory/defaults.md.
+The evidence is maximised over hyperparameters, so they suit the rows they were learned from a little too well, noise is
+rarely normal in its tails or the same everywhere, and errors upwards may be larger than those downwards. Each row is
+predicted from the others, in closed form, and also its say in the hyperparameters is taken back, to first order; the
+errors, in units of the standard deviations, have a scale that depends on the inputs (:mod:`.spread`) and Student's
+distribution made skew, and predictions get the same shape. Theory: docs/theory/defaults.md.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
-from scipy.special import expit, gammaln, stdtrit
+from scipy.special import expit, gammaincinv, ndtri
 
+from errorband.estimators.spread import HEAVIEST, Spread, learned_spread
 from errorband.predictive import GaussianPredictive, Predictive, StudentPredictive
+from errorband.quadrature import gauss_hermite
+from errorband.skew_student import SkewStudent
 from errorband.training import Objective
 
 # Fewer rows say too little; with more than so many the hyperparameters hardly depend on one of them.
@@ -21,8 +26,13 @@ LEAST_ROWS, MOST_ROWS = 20, 2000
 # The model's own bands count as so many rows.
 PRIOR_ROWS = 10.0
 
-# 1/df of Student's distribution stays below the first (a variance exists); below the second it is normal.
-HEAVIEST, NORMAL = 0.45, 1e-3
+# 1/df of Student's distribution below this is zero: it is normal. A skew one has so many degrees of freedom at most.
+NORMAL, MOST_DF = 1e-3, 1e6
+
+# Standard deviation of a normal prior on the log of the skew.
+SKEWNESS = 0.5
+
+HERMITE = 12  # terms of a covariance of skew errors
 
 # Errors of another order than the model expects are beyond what bands can mend.
 LOG_SCALES = -10.0, 10.0
@@ -37,14 +47,18 @@ LEVEL, HALF_TRUSTED = 0.95, 100
 
 @dataclasses.dataclass(frozen=True)
 class Bands:
-    """Shape of the predictive distribution of targets: Student's, by errors of rows that were left out.
+    """Shape of the predictive distribution of targets, by errors of rows that were left out.
 
     Attributes
     ----------
     stretch : float
         Factor on the standard deviations that the model has itself.
     df : float
-        Degrees of freedom; infinite for a normal distribution.
+        Degrees of freedom of Student's distribution; infinite for a normal one.
+    skew : float
+        Its right half is skew² times as wide as its left half. The mean stays that of the model.
+    spread : Spread or None
+        A further factor, by the inputs and the prediction, where errors are not equally large everywhere.
 
     Examples
     --------
@@ -54,39 +68,84 @@ class Bands:
 
     stretch: float
     df: float = np.inf
+    skew: float = 1.0
+    spread: Spread | None = None
 
     def __post_init__(self):
-        if not (0 < self.stretch < np.inf and self.df > 2):
-            raise ValueError(f"stretch={self.stretch!r} must be positive and df={self.df!r} above 2.")
+        if not (0 < self.stretch < np.inf and self.df > 2 and 0 < self.skew < np.inf):
+            raise ValueError(
+                f"stretch={self.stretch!r} and skew={self.skew!r} must be positive and df={self.df!r} above 2."
+            )
 
-    def reshaped(self, predictive: GaussianPredictive) -> Predictive:
-        """These normal distributions in the new shape."""
-        scale = self.stretch * predictive.std
-        if np.isinf(self.df):
+    @property
+    def shape(self) -> SkewStudent:
+        """The distribution of errors in units of their scale."""
+        return SkewStudent(min(self.df, MOST_DF), self.skew)
+
+    def factors(self, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """What standard deviations (n,) are multiplied by, at inputs (n, D) as the model sees them and predictions."""
+        return np.full(len(mean), self.stretch) * (1.0 if self.spread is None else self.spread(X, mean))
+
+    def reshaped(self, predictive: GaussianPredictive, X: np.ndarray) -> Predictive:
+        """The normal distributions at inputs X in the new shape."""
+        scale = self.factors(X, predictive.mean) * predictive.std
+        if np.isinf(self.df) and self.skew == 1:
             return GaussianPredictive(predictive.mean, scale)
-        return StudentPredictive(predictive.mean, scale, self.df)
+        return StudentPredictive(predictive.mean, scale, self.shape.df, self.skew)
 
-    def covariance(self, cov: np.ndarray) -> np.ndarray:
-        """Covariance of targets whose errors, N(0, cov) without bands, are stretched as in :meth:`draws`."""
-        half = 0.5 * self.df
-        both = 1.0 if np.isinf(self.df) else half * np.exp(2 * (gammaln(half - 0.5) - gammaln(half)))
-        alone = 1.0 if np.isinf(self.df) else self.df / (self.df - 2)
-        return self.stretch**2 * (both * cov + (alone - both) * np.diag(np.diagonal(cov)))
+    def covariance(self, cov: np.ndarray, X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """Covariance of targets at inputs X whose errors, N(0, cov) without bands, are those of :meth:`draws`.
 
-    def draws(self, errors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Normal errors (S, n), each stretched by a factor of its own: √(df/χ²) makes a normal number Student's."""
-        if np.isinf(self.df):
-            return self.stretch * errors
-        return self.stretch * errors * np.sqrt(self.df / rng.chisquare(self.df, size=errors.shape))
+        With τ(ε) what a normal number becomes on average, its covariance with another of correlation ρ is Σ_k c_k² ρᵏ,
+        c_k the mean of τ times the k-th Hermite polynomial (Mehler's formula).
+        """
+        std = np.sqrt(np.diagonal(cov))
+        correlation = cov / np.outer(std, std)
+        nodes, log_weights = gauss_hermite(64)
+        nodes, weights = nodes[:, 0], np.exp(log_weights)
+        level = (np.arange(400) + 0.5) / 400
+        longer = np.ones(1) if np.isinf(self.df) else np.sqrt(0.5 * self.df / gammaincinv(0.5 * self.df, level))
+        tau = np.mean(self.shape.of_symmetric(nodes[:, None] * longer), axis=1)
+        joint, power, last, this = np.zeros_like(cov), np.ones_like(cov), np.zeros(len(tau)), np.ones(len(tau))
+        for k in range(1, 1 + HERMITE):
+            last, this = this, (nodes * this - np.sqrt(k - 1) * last) / np.sqrt(k)  # of unit variance
+            power = power * correlation
+            joint += (weights @ (tau * this)) ** 2 * power
+        scale = self.factors(X, mean) * std
+        joint = joint * np.outer(scale, scale)
+        np.fill_diagonal(joint, self.reshaped(GaussianPredictive(mean, std), X).variance)
+        return joint
+
+    def draws(
+        self, errors: np.ndarray, std: np.ndarray, X: np.ndarray, mean: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Errors in the new shape from normal ones (S, n) with standard deviations (n,).
+
+        Each is stretched by a factor of its own, as √(df/χ²) makes a normal number Student's.
+        """
+        errors = errors / std
+        if np.isfinite(self.df):
+            errors = errors * np.sqrt(self.df / rng.chisquare(self.df, size=errors.shape))
+        return self.factors(X, mean) * std * self.shape.of_symmetric(errors)
 
     def __str__(self) -> str:
         shape = "Normal" if np.isinf(self.df) else f"Student's t with {self.df:.3g} degrees of freedom"
-        return f"{shape}; 95 % bands {self.width:.3g} times as wide as those of the model itself."
+        shape += "" if self.skew == 1 else f", {'upper' if self.skew > 1 else 'lower'} half {self._lopsided:.2g} times "
+        shape += "" if self.skew == 1 else f"as wide as the {'lower' if self.skew > 1 else 'upper'}"
+        width = f"95 % bands {self.width:.3g} times as wide as those of the model itself"
+        if self.spread is None:
+            return f"{shape}; {width}."
+        low, high = self.spread.usual
+        return f"{shape}; {width}, times {low:.2g} to {high:.2g} by the inputs and the prediction."
+
+    @property
+    def _lopsided(self) -> float:
+        return max(self.skew, 1 / self.skew) ** 2
 
     @property
     def width(self) -> float:
-        """How much wider 95 % bands are than those of the model itself."""
-        return self.stretch * _quantile(self.df) / _quantile(np.inf)
+        """How much wider 95 % bands are than those of the model itself, where the spread is what it is on average."""
+        return self.stretch * float(np.ptp(_ends(self.shape)) / (2 * ndtri(0.5 + LEVEL / 2)))
 
 
 def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | None) -> list[Bands] | None:
@@ -105,9 +164,12 @@ def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | 
     if n < LEAST_ROWS or len(theta) == 0 or np.ptp(objective.data.y) == 0:
         return None
     directions = np.eye(len(theta)) if groups is None else np.eye(np.max(groups) + 1)[:, groups]
-    z = errors_of_rows_left_out(objective, theta, directions if n <= MOST_ROWS else directions[:0])
-    z = z[_own_noise_only(objective.data.noise_variance, n)]
-    return [bands_of(each) for each in z.T] if np.all(np.isfinite(z)) else None
+    z, mean = errors_of_rows_left_out(objective, theta, directions if n <= MOST_ROWS else directions[:0])
+    if not np.all(np.isfinite(z)):
+        return None
+    own = _own_noise_only(objective.data.noise_variance, n)
+    X = np.asarray(objective.data.X)[own]
+    return [shaped(each[own], X, m[own]).bands for each, m in zip(z.T, mean.T, strict=True)]
 
 
 def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:
@@ -120,8 +182,10 @@ def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:
     return own if np.sum(own) >= LEAST_ROWS else np.ones(n, bool)
 
 
-def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Errors (n, K) in units of the standard deviation, of the K targets of each row predicted from the others.
+def errors_of_rows_left_out(
+    objective: Objective, theta: np.ndarray, directions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Errors (n, K) of the K targets of each row predicted from the others, in units of their std; and predictions.
 
     With ℓᵢ(θ) the log density of row i given the others, the hyperparameters found without it are about
 
@@ -143,14 +207,14 @@ def errors_of_rows_left_out(objective: Objective, theta: np.ndarray, directions:
     slopes = [s for s in slopes if np.all(np.isfinite(s))]  # nothing is known of a direction that leads nowhere
     z = (y - mean) * np.exp(-log_std)
     if not slopes:
-        return z
+        return z, mean
     of_mean, of_log_std = np.moveaxis(np.array(slopes), 1, 0)  # (Q, n, K) each
     of_density = np.sum(z * np.exp(-log_std) * of_mean + (z**2 - 1) * of_log_std, axis=2)
     F = of_density @ of_density.T + np.eye(len(slopes)) / SPREAD**2
     moved = np.clip(-np.linalg.solve(F, of_density), -REACH, REACH)
     shift = np.sum(moved[:, :, None] * of_mean, axis=0)
     widening = np.clip(np.sum(moved[:, :, None] * of_log_std, axis=0), -REACH, REACH)
-    return (y - mean - shift) * np.exp(-log_std - widening)
+    return (y - mean - shift) * np.exp(-log_std - widening), mean + shift
 
 
 def _left_out(objective: Objective, theta: np.ndarray) -> np.ndarray:
@@ -163,30 +227,56 @@ def _left_out(objective: Objective, theta: np.ndarray) -> np.ndarray:
         return np.array([found.mean, np.log(found.std)]).reshape(2, len(found.mean), -1)
 
 
-def bands_of(z: np.ndarray) -> Bands:
-    """The Student distribution of errors z, with a say of the standard normal one.
+class Shaped(NamedTuple):
+    """Bands, and the log density (n,) of each error they were learned from, as the other rows would have its spread."""
 
-    Its scale and degrees of freedom have the highest likelihood, in which the model's own bands count as ten further
-    errors of the expected size. If its 95 % band holds fewer than 95 % of n + 1 errors, a factor would widen it until
-    it does: a new row is as good as one that was left out (conformal prediction). Few rows know little of the ends of
-    their range, so that the factor has the power n/(n + 100).
+    bands: Bands
+    log_density: np.ndarray
+    n_numbers: int  # learned, beside those of the spread
+
+
+def shaped(z: np.ndarray, X: np.ndarray | None = None, mean: np.ndarray | None = None) -> Shaped:
+    """The shape of errors z (n,), with a say of the standard normal distribution.
+
+    Given inputs and predictions, the spread of the errors comes first, if there is one. What is left has Student's
+    distribution: its scale and degrees of freedom have the highest likelihood, in which the model's own bands count as
+    ten further errors of the expected size. It is skew if that gains more than ½ log n. If its 95 % band holds fewer
+    than 95 % of n + 1 errors, a factor would widen it until it does: a new row is as good as one that was left out
+    (conformal prediction). Few rows know little of the ends of their range, so that the factor has the power
+    n/(n + 100).
     """
+    n = len(z)
+    found = None if X is None or mean is None else learned_spread(z, X, mean)
+    log_factor = np.zeros(n) if found is None else found.left_out
+    e = z * np.exp(-log_factor)
+
+    def errors(v: np.ndarray) -> StudentPredictive:
+        df = 1 / max(HEAVIEST * expit(v[0]), NORMAL / 10)
+        skew = np.exp(np.clip(v[2], -1, 1)) if len(v) > 2 else 1.0
+        return StudentPredictive(np.zeros(n), np.exp(np.clip(v[1], *LOG_SCALES)), df, skew)
 
     def minus_log_posterior(v: np.ndarray) -> float:
-        inverse, log_s = HEAVIEST * expit(v[0]), np.clip(v[1], *LOG_SCALES)
-        errors = StudentPredictive(np.zeros_like(z), np.exp(log_s), 1 / max(inverse, NORMAL / 10))
-        return -float(np.sum(errors.log_density(z))) + PRIOR_ROWS * (log_s + 0.5 * np.exp(-2 * log_s))
+        log_s, lopsided = np.clip(v[1], *LOG_SCALES), float(np.sum(v[2:] ** 2))
+        prior = PRIOR_ROWS * (log_s + 0.5 * np.exp(-2 * log_s)) + 0.5 * lopsided / SKEWNESS**2
+        return prior - float(np.sum(errors(v).log_density(e)))
 
-    found = (scipy.optimize.minimize(minus_log_posterior, [t, 0.0], method="Nelder-Mead") for t in (-4.0, 0.0))
-    best = min(found, key=lambda r: r.fun).x
-    inverse = HEAVIEST * expit(best[0])
-    df = np.inf if inverse < NORMAL else float(1 / inverse)
-    held = np.quantile(np.abs(z), min(1.0, LEVEL * (1 + 1 / len(z))))
-    scale = np.exp(np.clip(best[1], *LOG_SCALES))
-    wider = max(1.0, held / (scale * _quantile(df))) ** (len(z) / (len(z) + HALF_TRUSTED))
-    return Bands(float(scale * wider), df)
+    def search(start: list[float]) -> scipy.optimize.OptimizeResult:
+        return scipy.optimize.minimize(minus_log_posterior, start, method="Nelder-Mead")
+
+    even = min((search([t, 0.0]) for t in (-4.0, 0.0)), key=lambda r: r.fun)
+    skew = search([*even.x, 0.0])
+    best = skew if even.fun - skew.fun > 0.5 * np.log(n) else even
+    shape = errors(best.x).shape
+    scale = float(np.exp(np.clip(best.x[1], *LOG_SCALES)))
+    lower, upper = scale * _ends(shape)
+    held = np.quantile(np.where(e < 0, e / lower, e / upper), min(1.0, LEVEL * (1 + 1 / n)))
+    wider = max(1.0, float(held)) ** (n / (n + HALF_TRUSTED))
+    df = np.inf if shape.df > 1 / NORMAL else shape.df
+    bands = Bands(scale * wider, df, shape.skew, None if found is None else found.spread)
+    final = StudentPredictive(np.zeros(n), bands.stretch, shape.df, shape.skew)
+    return Shaped(bands, final.log_density(e) - log_factor, len(best.x))
 
 
-def _quantile(df: float) -> float:
-    """Half of the width of the central 95 % band."""
-    return float(stdtrit(min(df, 1e10), 0.5 + LEVEL / 2))
+def _ends(shape: SkewStudent) -> np.ndarray:
+    """Of the central 95 % band."""
+    return shape.quantile(np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2]))

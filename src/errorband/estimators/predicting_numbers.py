@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from errorband.data import TrainingData
-from errorband.estimators.bands import LEAST_ROWS, Bands, bands_of
+from errorband.estimators.bands import LEAST_ROWS, Bands, shaped
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.drawing import joint, normal_draws
 from errorband.estimators.leave_one_out import LeaveOneOut
@@ -73,7 +73,7 @@ class PredictsTargets(GaussianProcess):
         mean, cov = joint(self.posterior_, scaled, 0)  # the latent function that is in the units of the targets
         noisy = self.posterior_.predictive(self._model.likelihood, scaled).variance
         cov = cov + np.diag(noisy - np.diagonal(cov))
-        cov = self.bands_.covariance(cov) if hasattr(self, "bands_") else cov
+        cov = self.bands_.covariance(cov, scaled, mean) if hasattr(self, "bands_") else cov
         return scale * mean + shift, scale**2 * cov
 
     def predictive(self, X: Any, latent: bool | str = False) -> Predictive:
@@ -178,15 +178,15 @@ class PredictsTargets(GaussianProcess):
         if not latent:
             offset = self.scaling_.offset(scaled)
             own = self.posterior_.predictive(self._model.likelihood, scaled, offset=offset)
-            return self._in_units(self._reshaped(own))
+            return self._in_units(self._reshaped(own, scaled))
         l = self._latent_index(latent)
         mean, cov = self.posterior_.marginals(scaled)
         assert cov is not None  # asked for by default
         return self._in_units(GaussianPredictive(mean[:, l], np.sqrt(cov[:, l, l])), latent)
 
-    def _reshaped(self, own: Any) -> Predictive:
-        """The model's own distribution of targets in the shape that was learned."""
-        return self.bands_.reshaped(own) if hasattr(self, "bands_") else own
+    def _reshaped(self, own: Any, X: Any) -> Predictive:
+        """The model's own distribution of targets, at inputs as it sees them, in the shape that was learned."""
+        return self.bands_.reshaped(own, np.asarray(X)) if hasattr(self, "bands_") else own
 
     def _point_prediction(self, scaled: np.ndarray, latent: bool | str) -> np.ndarray:
         """Mean only, in the units of the data: no variance is computed where the mean does not depend on it."""
@@ -301,7 +301,9 @@ class PredictsTargets(GaussianProcess):
         if not latent:
             offset = self.scaling_.offset(scaled)
             draws = self._model.likelihood.conditional_sample(draws if offset is None else draws + offset, rng)
-            draws = draws if bands is None else mean + bands.draws(draws - mean, rng)
+            if bands is not None:
+                std = self.posterior_.predictive(self._model.likelihood, scaled).std
+                draws = mean + bands.draws(draws - mean, std, scaled, mean, rng)
         scale, shift = self._units(latent)
         transform = self._transform(latent)
         return scale * draws + shift if transform is None else transform.inverse(scale * draws + shift)
@@ -313,13 +315,13 @@ class PredictsTargets(GaussianProcess):
         In closed form with exact inference; from the cavities of the sites with Laplace and EP.
         """
         check_one(self)
-        found = self._in_units(self._reshaped(self._leave_one_out()))
+        found = self._in_units(self._reshaped(self._leave_one_out(), self._rows().X))
         return LeaveOneOut(found, self.scaling_.original(self._rows().y))
 
     def _judged_by_rows_left_out(self, bands: bool) -> tuple[np.ndarray, float]:
         """With bands as far as they cost nothing: the hyperparameters are those of all rows.
 
-        They have two numbers, each of which costs ½ log n, and are left away if they do not pay.
+        Each of their numbers costs ½ log n, and they are left away if they do not pay.
         """
         own: Any = self._leave_one_out()
         plain = LeaveOneOut(self._in_units(own), self.scaling_.original(self._rows().y))
@@ -328,9 +330,10 @@ class PredictsTargets(GaussianProcess):
             return plain.log_density, 0.0
         if np.ptp(plain.y) == 0 or not np.all(np.isfinite(z)):
             return plain.log_density, 0.0
-        shaped = LeaveOneOut(self._in_units(bands_of(z).reshaped(own)), plain.y).log_density
-        gain = float(np.sum(shaped - plain.log_density)) - np.log(n)
-        return (shaped, gain) if gain > 0 else (plain.log_density, 0.0)
+        found = shaped(z, np.asarray(self._rows().X), own.mean)
+        more = found.log_density + 0.5 * z**2 + 0.5 * np.log(2 * np.pi)
+        gain = float(np.sum(more)) - 0.5 * found.n_numbers * np.log(n)
+        return (plain.log_density + more, gain) if gain > 0 else (plain.log_density, 0.0)
 
     @property
     def outlier_probability_(self) -> np.ndarray:

@@ -42,7 +42,7 @@ from errorband.training.warp import learned_transform
 CHECKED = 30, 2000
 
 # What "auto" fits another noise for: so many nats for each row, and more where learned bands have most of the gain.
-WORTH, WORTH_HEAVY = 0.02, 0.1
+WORTH, WORTH_BEYOND = 0.02, 0.1
 
 # Predictions that vary by less than this share of the targets say nothing of the noise.
 LEAST_PREDICTED = 0.1
@@ -412,8 +412,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             return False
         if argument != "likelihood" or name not in (gains := getattr(first, "noise_gains_", {})):
             return True
-        heavy = name != "heteroscedastic" and self.calibrate  # tails that are only heavy are in the bands
-        return gains[name] > (WORTH_HEAVY if heavy else WORTH) * len(first._rows().y)
+        # Tails that are only heavy, and errors that only grow along an input, are in the bands.
+        return gains[name] > (WORTH_BEYOND if self.calibrate else WORTH) * len(first._rows().y)
 
     def _check_noise(self) -> None:
         """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""
@@ -430,7 +430,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         # Where nothing is predicted, what is left of leave-one-out means is an image of the targets themselves.
         mean = found.mean if np.std(found.mean) > LEAST_PREDICTED * np.std(data.y) else np.zeros(len(z))
         self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), mean)
-        told = noise_check.advice(self.noise_gains_, len(data.y)) if self.likelihood is None else None
+        known = {"heteroscedastic"} if getattr(getattr(self, "bands_", None), "spread", None) is not None else set()
+        news = {name: gain for name, gain in self.noise_gains_.items() if name not in known}
+        told = noise_check.advice(news, len(data.y)) if self.likelihood is None else None
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)
 

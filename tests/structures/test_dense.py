@@ -136,3 +136,9 @@ def test_two_latents_agree_with_the_general_algebra(kind):
 def generally(K, sites):
     c = Dense(K).signed(sites)
     return c, c.log_partition, c.marginals()[1], c.adjoint().K
+
+
+@pytest.mark.parametrize(("n_latents", "order"), [(1, N), (2, N), (3, 3 * N)])
+def test_order_is_that_of_the_largest_factor(n_latents, order):
+    """Two latent functions need factors of the size of one: threads of BLAS would wait for one another there."""
+    assert Dense(smooth_covariance(0.1)).repeated(n_latents).order == order

@@ -17,9 +17,8 @@ from errorband.structures import SimplexSites, Sites
 from errorband.structures.sites import block_times, select
 
 LEAST_STEP = 1e-6  # the line search gives up below this
-ROUND_OFF = 1e-12  # relative fall of the objective that is not counted as one
-STALLED = 1e-14  # relative rise of the objective below which the search stops
-ALMOST = 1e3  # a search that stalls counts as converged if its gradient is below this times the tolerance
+ROUND_OFF = 1e-12  # change of the objective that is not counted as one, relative to its size
+FLOOR = 1e-4  # a gradient below this, in posterior standard deviations, is round-off if no step makes it smaller
 ROUND = 8  # steps with the positive part of the curvature before those with the true one are tried
 POLISHING = 10  # most Newton steps with the true curvature in a row
 
@@ -37,7 +36,8 @@ class Laplace(SiteInference):
     max_iter : int
         Largest number of Newton steps.
     tolerance : float
-        Stop when the gradient of the objective, times the prior's standard deviation, is below this.
+        Stop when the gradient of the objective, times the prior's standard deviation, is below this; where noise is
+        tiny it may be round-off before: then, times the posterior's, it must be below 1e-4.
     curvature : {"newton", "positive"}
         For likelihoods that are not log-concave. "newton": the sites have the true curvature at the mode, negative for
         outliers (the search for the mode uses its positive part). "positive": the sites have the positive part of the
@@ -101,15 +101,15 @@ class Laplace(SiteInference):
 
     def run(self, prior, data, start):
         """Newton's method from the posterior mean under the old sites, then evidence and implicit derivatives."""
-        f, a, steps, converged = self._find_mode(prior, data, start)
         terms, concave = _Terms(prior, data), prior.likelihood.log_concave
-        conditioned, keep = self._conditioned(prior, terms, f)
-        value = terms.log_prob(prior.likelihood, f) - 0.5 * jnp.sum(a * f) - 0.5 * conditioned.log_det
+        last = self._find_mode(prior, terms, start)
+        f, conditioned = last.at.f, last.posterior
+        value = last.at.value - 0.5 * conditioned.log_det
         _, A = conditioned.marginals()
 
         def half_log_det(likelihood, f):
             W = terms.curvature(likelihood, f)
-            return -0.5 * jnp.sum(A * (W if concave else jnp.where(keep, W, _positive_part(W))))
+            return -0.5 * jnp.sum(A * (W if concave else jnp.where(last.positive, _positive_part(W), W)))
 
         by_curvature, s = jax.grad(half_log_det, (0, 1))(prior.likelihood, f)
         v = conditioned.solve(s)
@@ -124,136 +124,131 @@ class Laplace(SiteInference):
         structure_bar = jax.tree.map(jnp.add, conditioned.adjoint(), moving)
         adjoint = PriorAtData(structure_bar, likelihood_bar, a + v)
         valid = conditioned.proper & jnp.isfinite(value)
-        return SiteRun(conditioned.sites, value, adjoint, converged, steps, valid)
+        return SiteRun(conditioned.sites, value, adjoint, self._converged(prior, terms, last), last.steps, valid)
 
-    def _conditioned(self, prior: PriorAtData, terms: "_Terms", f: Any) -> tuple[Any, Any]:
-        """The posterior at the mode, and whether it is the one with the true curvature.
+    def _find_mode(self, prior: PriorAtData, terms: "_Terms", start: Sites) -> "_Newton":
+        """The mode, and the posterior with the curvature there.
 
         Negative curvature is used if "newton" is asked for and the posterior is proper with it.
         """
-        true = terms.sites(prior.likelihood, f)
-        if prior.likelihood.log_concave:
-            return prior.structure.condition(true), True
-        positive = _sites(f, _positive_part(true.precision), terms.gradient(prior.likelihood, f))
-        signed = prior.structure.condition(true)
-        keep = signed.proper & (self.curvature == "newton")
-        return select(keep, signed, prior.structure.condition(positive)), keep
+        f = jnp.zeros_like(prior.mean)
+        value, nothing = terms.log_prob(prior.likelihood, f), jnp.zeros((*f.shape, f.shape[1]))
+        at = _Point(f, f, value, f, nothing, jnp.inf)
+        blank = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(prior.structure.condition, start))
+        state = _Newton(at, start, False, blank, BEGIN, 0, 0, False)
+        going = lambda s: s.phase != DONE  # noqa: E731
+        return jax.lax.while_loop(going, functools.partial(_step, self, prior, terms), state)
 
-    def _find_mode(self, prior: PriorAtData, data: Data, start: Sites) -> tuple[Any, Any, Any, Any]:
-        """f̂ and a = K⁻¹f̂ (both without the prior mean), number of steps, whether the gradient vanished."""
-        terms, structure = _Terms(prior, data), prior.structure
-        objective = functools.partial(_objective, terms, prior.likelihood)
-        begin = structure.condition(start)  # all-zero sites: f = 0
-        ok = begin.proper & jnp.all(jnp.isfinite(begin.weights))
-        f, a = (jnp.where(ok, x, 0.0) for x in (begin.mean, begin.weights))
-        better = objective(f, a) > objective(0 * f, 0 * a)
-        f, a = (jnp.where(better, x, 0.0) for x in (f, a))
-        state = _Newton(f, a, objective(f, a), 0, jnp.inf, False)
-        step = functools.partial(_newton_step, prior, terms)
-        if not prior.likelihood.log_concave:
-            step = functools.partial(_round, self, prior, terms)
-        last = jax.lax.while_loop(functools.partial(_going, self), step, state)
-        converged = (last.residual < self.tolerance) | (last.stalled & (last.residual < ALMOST * self.tolerance))
-        return last.f, last.a, last.steps, converged
+    def _converged(self, prior: PriorAtData, terms: "_Terms", last: "_Newton") -> Any:
+        """Whether the gradient vanished, or all that is left of it is round-off."""
+        at, k = last.at, prior.structure.diagonal()
+        own = jnp.maximum(jnp.diagonal(at.curvature, axis1=1, axis2=2), 0.0)
+        left = masked(jnp.abs(at.a - at.gradient) * jnp.sqrt(k / (1.0 + k * own)), terms.data.mask)
+        return (at.residual < self.tolerance) | (last.stalled & jnp.all(left < FLOOR))
 
 
-# ------------------------------------------------------------------------------------------------ loops
+# ------------------------------------------------------------------------------------------------ the search
+# What a step is for. All are one piece of the program: conditioning on sites, with which each begins, takes long to
+# compile.
+BEGIN = 0  # go to the mean under the old sites, if that is better than the prior mean
+POLISH = 1  # a step with the true curvature
+CLIMB = 2  # a step with the positive part of the curvature, halved until the objective does not fall
+LOOK = 3  # no step: the posterior with the curvature at the mode, if it is proper
+GIVE = 4  # no step: the posterior with the positive part of the curvature at the mode
+DONE = 5
+
+
+class _Point(NamedTuple):
+    """Latent values, and what is known of the objective there."""
+
+    f: Any  # without the prior mean
+    a: Any  # K⁻¹f
+    value: Any  # log p(y | f) − ½ fᵀK⁻¹f
+    gradient: Any  # of log p(y | f), (N, L)
+    curvature: Any  # minus its second derivatives, (N, L, L)
+    residual: Any  # largest entry of ∇ log p(y | f) − K⁻¹f, times the prior's standard deviation
+
+
 class _Newton(NamedTuple):
     """State of the search for the mode."""
 
-    f: Any
-    a: Any  # K⁻¹f
-    value: Any  # log p(y | f) − ½ fᵀK⁻¹f
+    at: _Point
+    sites: Sites  # the next step conditions on
+    positive: Any  # whether these have the positive part of the curvature in the place of the true one
+    posterior: Any  # under the sites of the last step
+    phase: Any
+    count: Any  # of steps in this phase
     steps: Any
-    residual: Any  # largest entry of the gradient, as in ``tolerance``
-    stalled: Any  # whether the value rises no more
-
-
-class _Polish(NamedTuple):
-    """State of the last steps towards the mode, with the true curvature."""
-
-    f: Any
-    a: Any
-    value: Any
-    residual: Any
-    better: Any  # whether the last step halved the gradient
-    steps: Any
+    stalled: Any  # whether the objective rises no more, and the gradient falls no more
 
 
 class _Search(NamedTuple):
     """State of the line search."""
 
-    step: Any
-    value: Any
+    step: Any  # tried next
+    best: Any  # step so far
+    value: Any  # of the objective there
+    going: Any
 
 
-def _objective(terms: "_Terms", likelihood: Any, f: Any, a: Any) -> Any:
-    return terms.log_prob(likelihood, f) - 0.5 * jnp.sum(a * f)
+def _step(rule: Laplace, prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton:
+    """One step of Newton's method, or what goes before the first or comes after the last.
 
-
-def _gradient_left(prior: PriorAtData, terms: "_Terms", f: Any, a: Any) -> Any:
-    """Largest entry of ∇ log p(y | f) − K⁻¹f, times the prior's standard deviation."""
-    scale = jnp.sqrt(prior.structure.diagonal())
-    return jnp.max(masked(scale * jnp.abs(a - terms.gradient(prior.likelihood, f)), terms.data.mask))
-
-
-def _going(rule: Laplace, state: _Newton) -> Any:
-    return (state.steps < rule.max_iter) & ~(state.residual < rule.tolerance) & ~state.stalled
-
-
-def _newton_step(prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton:
-    """One Newton step with the positive part of the curvature, halved until the objective does not fall."""
-    likelihood = prior.likelihood
-    f, a, value = state.f, state.a, state.value
-    if likelihood.log_concave:
-        target = prior.structure.condition(terms.sites(likelihood, f))
-    else:
-        W = _positive_part(terms.curvature(likelihood, f))
-        target = prior.structure.condition(_sites(f, W, terms.gradient(likelihood, f)))
-    df, da = target.mean - f, target.weights - a
-
-    def moved(step):
-        return _Search(step, _objective(terms, likelihood, f + step * df, a + step * da))
-
-    def falling(search):
-        return ~(search.value >= value - ROUND_OFF * jnp.abs(value)) & (search.step > LEAST_STEP)
-
-    found = jax.lax.while_loop(falling, lambda search: moved(0.5 * search.step), moved(1.0))
-    f, a = f + found.step * df, a + found.step * da
-    stalled = (found.step <= LEAST_STEP) | (jnp.abs(found.value - value) <= STALLED * jnp.abs(found.value))
-    return _Newton(f, a, found.value, state.steps + 1, _gradient_left(prior, terms, f, a), stalled)
-
-
-def _round(rule: Laplace, prior: PriorAtData, terms: "_Terms", state: _Newton) -> _Newton:
-    """Steps with the true curvature as long as they help, then some with its positive part.
-
-    Near the mode the first converge quadratically. The others never fail, but converge linearly, and slowly where tails
-    are heavy.
+    Steps with the true curvature are taken as long as they help, then some with its positive part. Near the mode the
+    first converge quadratically. The others never fail, but converge linearly, and slowly where tails are heavy.
     """
-    residual = _finite_or_inf(_gradient_left(prior, terms, state.f, state.a))
-    first = _Polish(state.f, state.a, state.value, residual, True, 0)
-    helping = lambda s: s.better & (s.steps < POLISHING) & ~(s.residual < rule.tolerance)  # noqa: E731
-    last = jax.lax.while_loop(helping, functools.partial(_polish_step, prior, terms), first)
-    stalled = state.stalled & (last.steps <= 1)  # the first step with the true curvature did not help either
-    state = _Newton(last.f, last.a, last.value, state.steps + last.steps, last.residual, stalled)
-    end = state.steps + ROUND
-    going = lambda s: _going(rule, s) & (s.steps < end)  # noqa: E731
-    return jax.lax.while_loop(going, functools.partial(_newton_step, prior, terms), state)
+    at, phase = state.at, state.phase
+    target = prior.structure.condition(state.sites)
+    df, da = target.mean - at.f, target.weights - at.a
+    size = ROUND_OFF * (jnp.abs(at.value) + len(df))  # a row is worth about one
+
+    def tried(search):
+        f, a, step = at.f + search.step * df, at.a + search.step * da, search.step
+        value = terms.log_prob(prior.likelihood, f) - 0.5 * jnp.sum(a * f)
+        better, falls = value > search.value, ~(value >= at.value - size)
+        shorter, longer = falls & (step > LEAST_STEP), last & better & (step >= 1.0)
+        best, value = select(better, (step, value), (search.best, search.value))
+        return _Search(jnp.where(longer, 2.0, 0.5) * step, best, value, (phase == CLIMB) & (shorter | longer))
+
+    # The last of a round is as long as it can be: in a long valley steps are short, each as long as the one before.
+    last = (state.count == ROUND - 1) & (not prior.likelihood.log_concave)
+    found = jax.lax.while_loop(lambda search: search.going, tried, _Search(1.0, 1.0, -jnp.inf, True))
+    stays = (phase == BEGIN) & ~(target.proper & (found.value > at.value))
+    moved = at.f + found.best * df, at.a + found.best * da, found.value
+    new = _point(prior, terms, *select(stays, (at.f, at.a, at.value), moved))
+    rises, halves = found.value >= at.value - size, new.residual < 0.5 * at.residual
+    taken = (phase == BEGIN) | (rises & jnp.where(phase == POLISH, target.proper & halves, phase == CLIMB))
+    no_more = ~taken | (found.best <= LEAST_STEP) | ((found.value - at.value <= size) & ~halves)
+    stalled = jnp.where(phase == CLIMB, no_more, state.stalled & ~taken)
+    at, count = select(taken, new, at), state.count + 1
+    steps = state.steps + ((phase == POLISH) | (phase == CLIMB))
+    over = (phase < LOOK) & ((at.residual < rule.tolerance) | (steps >= rule.max_iter))
+    if prior.likelihood.log_concave:
+        following = jnp.where(over | stalled, LOOK, CLIMB)
+        following, positive = jnp.where(phase == LOOK, DONE, following), False
+        sites = terms.sites(prior.likelihood, at)
+    else:
+        end = LOOK if rule.curvature == "newton" else GIVE
+        again = taken & (count < POLISHING)
+        following = jnp.stack([
+            POLISH,
+            jnp.where(again, POLISH, jnp.where(stalled, end, CLIMB)),
+            jnp.where(stalled | (count >= ROUND), POLISH, CLIMB),
+            jnp.where(target.proper, DONE, GIVE),
+            DONE,
+        ])[phase]  # fmt: skip
+        following = jnp.where(over, end, following)
+        positive = (following == CLIMB) | (following == GIVE) | (phase == GIVE)
+        sites = _sites(at.f, jnp.where(positive, _positive_part(at.curvature), at.curvature), at.gradient)
+    count = jnp.where(following == phase, count, 0)
+    return _Newton(at, sites, positive, target, following, count, steps, stalled)
 
 
-def _polish_step(prior: PriorAtData, terms: "_Terms", state: _Polish) -> _Polish:
-    """A Newton step with the true curvature, taken if it halves the gradient and the objective does not fall."""
-    target = prior.structure.condition(terms.sites(prior.likelihood, state.f))
-    residual = _finite_or_inf(_gradient_left(prior, terms, target.mean, target.weights))
-    value = _objective(terms, prior.likelihood, target.mean, target.weights)
-    rises = value >= state.value - ROUND_OFF * jnp.abs(state.value)
-    better = target.proper & (residual < 0.5 * state.residual) & rises
-    moved = _Polish(target.mean, target.weights, value, residual, better, state.steps)
-    return select(better, moved, state._replace(better=better))._replace(steps=state.steps + 1)
-
-
-def _finite_or_inf(value: Any) -> Any:
-    return jnp.where(jnp.isfinite(value), value, jnp.inf)
+def _point(prior: PriorAtData, terms: "_Terms", f: Any, a: Any, value: Any) -> _Point:
+    gradient, curvature = terms.expansion(prior.likelihood, f)
+    scale = jnp.sqrt(prior.structure.diagonal())
+    residual = jnp.max(masked(scale * jnp.abs(a - gradient), terms.data.mask))
+    return _Point(f, a, value, gradient, curvature, jnp.where(jnp.isfinite(residual), residual, jnp.inf))
 
 
 class _Terms:
@@ -271,12 +266,22 @@ class _Terms:
     def curvature(self, likelihood, f):
         return self.data.weighted(-jax.vmap(jax.hessian(_one(likelihood), 1))(self.data.y, self.mean + f))
 
-    def sites(self, likelihood, f):
-        """Second-order expansion of log p at f, as sites; `SimplexSites` if the likelihood has that curvature."""
-        general = _sites(f, self.curvature(likelihood, f), self.gradient(likelihood, f))
+    def expansion(self, likelihood, f):
+        """Gradient and −Hessian at once."""
+
+        def gradient(y, f):
+            found = jax.grad(_one(likelihood), 1)(y, f)
+            return found, found
+
+        hessian, found = jax.vmap(jax.jacfwd(gradient, 1, has_aux=True))(self.data.y, self.mean + f)
+        return self.data.weighted(found), self.data.weighted(-hessian)
+
+    def sites(self, likelihood, at):
+        """Second-order expansion of log p, as sites; `SimplexSites` if the likelihood has that curvature."""
+        general = _sites(at.f, at.curvature, at.gradient)
         if not likelihood.simplex:
             return general
-        return SimplexSites.of(general.shift, self.data.weighted(jax.vmap(likelihood.share)(self.mean + f)))
+        return SimplexSites.of(general.shift, self.data.weighted(jax.vmap(likelihood.share)(self.mean + at.f)))
 
 
 def _one(likelihood):

@@ -47,7 +47,7 @@ class Dense(Structure):
 
     @property
     def order(self) -> int:
-        return self.n_data * self.n_latents
+        return self.n_data if self.n_latents == 2 else self.n_data * self.n_latents  # two: `PairedRoot`
 
     def diagonal(self) -> Float[Array, "N L"]:
         return jnp.diagonal(self.K, axis1=1, axis2=2).T

@@ -159,7 +159,7 @@ def test_a_search_settles_where_it_only_creeps():
         return 0.001 * value, 0.001 * gradient
 
     whole = LBFGS(tolerance=0.0, gradient_tolerance=0.0)
-    brief = LBFGS(tolerance=0.0, gradient_tolerance=0.0, settle=True)
+    brief = LBFGS(tolerance=0.0, gradient_tolerance=0.0, settle=5)
     whole, brief = (search.maximise(flat, np.array([-1.2, 1.0])) for search in (whole, brief))
     assert brief.converged
     assert brief.iterations == 6 < whole.iterations  # the last five gained less than 0.05

@@ -37,7 +37,7 @@ from errorband.training.starts import started_like
 from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
-AROUND_ALL = ("challenge", "gaussian_first", "tie", "scout", "race_first")
+AROUND_ALL = ("challenge", "gaussian_first", "few_first", "tie", "scout", "race_first")
 RACE = 10  # iterations after which a further start of a likelihood with many optima must not be behind
 
 # Attributes that some fits set and others do not.
@@ -96,6 +96,9 @@ class GaussianProcess(Savable, WithArguments):
     _kernel_candidates: ClassVar[tuple[str, ...]]
     """Names that ``kernel="auto"`` chooses from, the default first."""
 
+    _search: ClassVar[LBFGS] = LBFGS()
+    """What ``optimizer="lbfgs"`` stands for."""
+
     # ------------------------------------------------------------------ fitting
     @in_double_precision
     def _fit(self, spec: Spec, data: TrainingData, scaling: Scaling) -> None:
@@ -108,8 +111,8 @@ class GaussianProcess(Savable, WithArguments):
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
         trainer, starts = self._trainer(), further_starts(problem)
-        if starts and trainer == LBFGS():
-            trainer = LBFGS(race=RACE)
+        if starts and trainer == self._search:
+            trainer = dataclasses.replace(self._search, race=RACE)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
@@ -401,7 +404,7 @@ class GaussianProcess(Savable, WithArguments):
         if self.optimizer is None or hasattr(self.optimizer, "train"):
             return self.optimizer
         if isinstance(self.optimizer, str) and self.optimizer == "lbfgs":
-            return LBFGS()
+            return self._search
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
 
     # ------------------------------------------------------------------ judging the evidence

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from errorband.linalg import single_blas_thread
-from errorband.training.lbfgs import LBFGS, warn_if_not_converged
+from errorband.training.lbfgs import LBFGS, SETTLE, warn_if_not_converged
 
 AUTO = "auto"
 
@@ -226,7 +226,7 @@ def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: 
     copy.set_params(**arguments)
     if not whole:  # it is compared, does not predict, and its search is gone on with
         trainer = copy._trainer()
-        brief = dataclasses.replace(trainer, settle=True) if isinstance(trainer, LBFGS) else trainer
+        brief = dataclasses.replace(trainer, settle=SETTLE) if isinstance(trainer, LBFGS) else trainer
         copy.set_params(optimizer=brief, **({"calibrate": False} if hasattr(copy, "calibrate") else {}))
     if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
         copy._fitted_before = found

@@ -1,6 +1,6 @@
 """What the two relevance vector machines share."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,10 +10,13 @@ from errorband.approximations import RelevanceVectors
 from errorband.estimators.spec import as_kernel
 from errorband.kernels import Kernel
 from errorband.parameters import Parameter
+from errorband.training import LBFGS
 
 
 class RelevanceMachine:
     """A Gaussian process whose prior is a sum of kernel functions at training inputs, found by the data."""
+
+    _search: ClassVar[LBFGS] = LBFGS()  # for labels too: a search that gains little may still drop vectors
 
     mean = "zero"
     kernel: Any

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from errorband.training.bound_noise import BoundNoise
 from errorband.training.challenge import Challenge
 from errorband.training.exact_first import ExactFirst
+from errorband.training.few_first import FewFirst
 from errorband.training.full_bayes import FullBayes
 from errorband.training.gaussian_first import GaussianFirst
 from errorband.training.greedy import Greedy
@@ -26,6 +27,7 @@ from errorband.training.turns import TakeTurns
 STRATEGIES: dict[str, type[Strategy]] = {
     "exact_first": ExactFirst,
     "gaussian_first": GaussianFirst,
+    "few_first": FewFirst,
     "bound_noise": BoundNoise,
     "challenge": Challenge,
     "scout": Scout,

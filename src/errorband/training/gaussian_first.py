@@ -13,7 +13,7 @@ from errorband.inference import Conjugate
 from errorband.likelihoods import Gaussian
 from errorband.likelihoods.base import robust_scale
 from errorband.model import Model
-from errorband.training.lbfgs import LBFGS
+from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.scout import Scout, some_rows
 from errorband.training.starts import other_starts
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, moved
@@ -59,7 +59,7 @@ def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) ->
     latent = dataclasses.replace(problem.model.latents[0], features=None)
     model = Model((latent,), Gaussian(robust_scale(data.y) ** 2), Exact())
     left_out = problem.left_out | {("likelihood", "noise_variance")}
-    trainer = LBFGS(max_iter=ITERATIONS, settle=True).within(settings.seconds / 8)
+    trainer = LBFGS(max_iter=ITERATIONS, settle=SETTLE).within(settings.seconds / 8)
     brief = Settings(trainer, random_state=settings.random_state)
     return Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
 

@@ -23,6 +23,9 @@ Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # The search stays within this distance, per unconstrained number, of where it starts: a factor e^±25 for a scale.
 REACH = 25.0
 
+# Iterations after which a search that only creeps has settled, if its result is to be gone on with.
+SETTLE = 5
+
 # What a bad point is taken to be worth: this much below the best value so far, relatively.
 FAR_BELOW = 1e10
 
@@ -41,8 +44,9 @@ class LBFGS:
         Stop when no entry of the gradient is larger.
     max_seconds : float or None
         Stop after this time with the best point so far.
-    settle : bool
-        Stop when five iterations gained less than 0.05 nats together: enough to compare models, or to go on from.
+    settle : int or None
+        Stop when so many iterations gained less than a hundredth of a nat each. Five are enough to compare models, or
+        to go on from. A search may creep and then find its way: with many rows ten iterations say nothing.
     race : int or None
         After so many iterations give up a start that is behind where the best one before it was then.
 
@@ -58,11 +62,13 @@ class LBFGS:
     tolerance: float = 1e-9
     gradient_tolerance: float = 1e-3
     max_seconds: float | None = None
-    settle: bool = False
+    settle: int | None = None
     race: int | None = None
 
     def __post_init__(self):
         check_whole("LBFGS", "max_iter", self.max_iter)
+        if self.settle is not None:
+            check_whole("LBFGS", "settle", self.settle)
         for name in ("tolerance", "gradient_tolerance"):
             check_number("LBFGS", name, getattr(self, name), "a number, zero or more", zero=True)
         if self.max_seconds is not None:
@@ -239,7 +245,8 @@ class _Run:
         self.trace.append(self.best_value)
         self.report(self.best_value, len(self.trace))
         size = max(1.0, abs(before), abs(self.best_value))
-        creeps = self.settings.settle and gained_late(self.trace, LATE // 2) < WORTH / 2
+        k = self.settings.settle
+        creeps = k is not None and gained_late(self.trace, k) < k * WORTH / LATE
         if creeps or self.best_value - before <= self.settings.tolerance * size:
             self.settled = True
             raise StopIteration

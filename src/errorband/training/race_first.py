@@ -7,7 +7,7 @@ import numpy as np
 from errorband import interrupts, parameters
 from errorband.approximations import Exact
 from errorband.model import at_values
-from errorband.training.lbfgs import LBFGS
+from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.result import Stop
 from errorband.training.scout import some_rows
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, with_enough_noise
@@ -30,7 +30,7 @@ class RaceFirst(Strategy):
         dear = len(problem.data.y) >= 2 * ROWS and not problem.model.approximation.strategies
         if not isinstance(settings.trainer, LBFGS) or not settings.starts or not (dear or seen_through):
             return self.inner.run(problem, settings)
-        brief = settings.within(settings.seconds / 2, trainer=dataclasses.replace(settings.trainer, settle=True))
+        brief = settings.within(settings.seconds / 2, trainer=dataclasses.replace(settings.trainer, settle=SETTLE))
         try:
             race = Maximise().run(*_without_features(problem, brief))
         except np.linalg.LinAlgError:  # no start has an answer on these rows

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import Any
 
+import jax
 import numpy as np
 
 from errorband.rows import Spare, pad_rows, padded_size
@@ -68,6 +69,11 @@ class TrainingData:
     def padded(self) -> np.ndarray:
         """X with rows added up to a padded size, so that folds of any size share compiled code."""
         return pad_rows(np.asarray(self.X), padded_size(len(self.y)))
+
+    @functools.cached_property
+    def on_device(self) -> jax.Array:
+        """The padded X where JAX has its arrays; in double precision, as is all that asks for it."""
+        return jax.device_put(self.padded)
 
     @functools.cached_property
     def spare(self) -> Spare:

@@ -8,6 +8,7 @@ handed to Fortran as it is; factors come back in Fortran order with the other tr
 import contextlib
 import ctypes
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -67,19 +68,34 @@ def number_of_blas_threads() -> int:
     return max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
 
 
+_limit_lock = threading.Lock()
+_limits = 0  # how many blocks are open, in all threads
+_limited: list[tuple[LibController, int]] = []  # libraries with the threads they had, while one is
+
+
 @contextlib.contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread within the block."""
+    """Let BLAS use one thread within the block.
+
+    The setting belongs to the whole process: the first block to open makes it, the last to close puts it back.
+    """
     # What ThreadpoolController.limit does, without its bookkeeping of a tenth of a millisecond per call.
-    before = [(library, library.get_num_threads()) for library in _blas_libraries()]
-    changed = [(library, threads) for library, threads in before if threads != 1]
-    for library, _ in changed:
-        library.set_num_threads(1)
+    global _limits, _limited
+    with _limit_lock:
+        if _limits == 0:
+            before = [(library, library.get_num_threads() or 1) for library in _blas_libraries()]
+            _limited = [(library, threads) for library, threads in before if threads != 1]
+            for library, _ in _limited:
+                library.set_num_threads(1)
+        _limits += 1
     try:
         yield
     finally:
-        for library, threads in changed:
-            library.set_num_threads(threads)
+        with _limit_lock:
+            _limits -= 1
+            if _limits == 0:
+                for library, threads in _limited:
+                    library.set_num_threads(threads)
 
 
 def aligned_empty(n: int, m: int | None = None) -> np.ndarray:
@@ -121,7 +137,7 @@ def cholesky(A: np.ndarray, overwrite: bool = False) -> Cholesky:
     n = len(A)
     work = A if overwrite else np.array(A, order="C")
     diagonal = work.diagonal().copy()
-    scale = float(np.mean(diagonal))
+    scale = float(diagonal.mean())
     if not np.isfinite(scale):
         raise NotPositiveDefinite(
             f"The covariance has entries that are not finite (its mean diagonal is {scale}); rescale the data, or give "
@@ -196,7 +212,7 @@ def _singular(row: int, n: int) -> NotPositiveDefinite:
 def inverse_lower(factor: np.ndarray) -> np.ndarray:
     """L⁻¹ with zeros above its diagonal, in Fortran order."""
     with blas_threads(len(factor)):
-        inverse, info = _trtri(np.tril(factor).T.copy().T, lower=1, overwrite_c=1)
+        inverse, info = _trtri(np.triu(factor.T).T, lower=1, overwrite_c=1)
     if info != 0:
         raise _singular(info, len(factor))
     return inverse
@@ -242,8 +258,7 @@ def _blas(name: str) -> Callable[..., None]:
 
 def symmetric(lower: np.ndarray) -> np.ndarray:
     """The matrix of which only the lower triangle is given."""
-    lower = np.tril(lower)
-    return lower + np.tril(lower, -1).T
+    return np.where(np.tri(len(lower), dtype=bool), lower, lower.T)
 
 
 def solve_cholesky(factor: np.ndarray, rhs: np.ndarray) -> np.ndarray:

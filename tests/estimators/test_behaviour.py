@@ -49,7 +49,7 @@ def test_pipeline_grid_search_and_clone(data):
     assert repr(clone(original)) == repr(original)
 
 
-PROGRAMS = "_covariance", "_pull_back"
+PROGRAMS = "_small_covariance", "_pull_small"
 
 
 def test_folds_of_unequal_size_compile_once(caplog):
@@ -62,10 +62,8 @@ def test_folds_of_unequal_size_compile_once(caplog):
     with jax.log_compiles():
         cross_val_score(model, X, y, cv=5, error_score="raise")
     told = [record.getMessage() for record in caplog.records]
-    whole = f"{max(map(padded_size, sizes))},{max(map(padded_size, sizes))}"  # programs that have the covariance
-    compiled = {name: sum(f"Compiling jit({name})" in t and whole in t for t in told) for name in PROGRAMS}
-    assert 1 <= compiled["_covariance"] <= 2  # during the search, and after it
-    assert compiled["_pull_back"] == 1
+    compiled = {name: sum(f"Compiling jit({name})" in t for t in told) for name in PROGRAMS}
+    assert compiled == dict.fromkeys(PROGRAMS, 1)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
@@ -126,7 +124,7 @@ def test_prediction_in_chunks_equals_prediction_at_once(fitted, monkeypatch):
     whole = fitted.predict(X, return_std=True)
     monkeypatch.setattr("errorband.rows.MEMORY_BUDGET", 40_000)
     chunked = fitted.predict(X, return_std=True)
-    assert_allclose(chunked, whole, rtol=1e-12)
+    assert_allclose(chunked, whole, rtol=1e-12, atol=1e-13)  # a mean near zero is a sum of terms of order one
 
 
 def test_draws_have_the_moments_they_should(fitted):

@@ -97,6 +97,20 @@ def gradient(function: Any, tree: Any) -> Any:
     return eqx.combine(bar, jax.tree.map(jnp.zeros_like, still))
 
 
+def values_and_pull(function: Any, tree: Any) -> tuple[Any, Any]:
+    """What a function of a pytree returns, and the way back from derivatives in it: those of :func:`gradient`.
+
+    The way back is a pytree of what was computed on the way: one program can return it, and another call it.
+    """
+    moving, still = eqx.partition(tree, eqx.is_inexact_array)
+    values, pull = jax.vjp(lambda m: function(eqx.combine(m, still)), moving)
+    return values, jax.tree_util.Partial(_pulled, pull, jax.tree.map(jnp.zeros_like, still))
+
+
+def _pulled(pull: Any, still: Any, bar: Any) -> Any:
+    return eqx.combine(pull(bar)[0], still)
+
+
 def sum_of_products(bar: Any, values: Any) -> Any:
     """Inner product of two pytrees of the same structure."""
     return sum(jnp.vdot(b, v) for b, v in zip(jax.tree.leaves(bar), jax.tree.leaves(values), strict=True))

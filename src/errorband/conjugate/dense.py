@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg
-from errorband.conjugate.base import Closed, Engine, gradient
+from errorband.conjugate.base import Closed, Engine, gradient, values_and_pull
 from errorband.data import TrainingData, over_targets
 from errorband.latents import Latent
 from errorband.posterior import DensePosterior, SitePosterior
 from errorband.predictive import GaussianPredictive
 from errorband.programs import program
 from errorband.rows import pad_zeros
-from errorband.structures.dense import gram_inner
+from errorband.structures.dense import BLOCK, gram_inner
 
 
 class DenseEngine(Engine):
@@ -37,17 +37,21 @@ class DenseEngine(Engine):
         n = len(data.y)
         key = ("dense", len(data.padded))
         memory = data.spare.take(key) or _Memory.of(len(data.padded))
-        K, m = _covariance(latent, data.padded, memory.K)
+        K, m, pull = _prior(latent, data, memory)
         with linalg.blas_threads(n):
             f = _factorise(K, m, noise, data, memory.buffer)
             inverse = linalg.inverse_from_cholesky(f.factor, overwrite=True).T  # in the buffer; its upper triangle
-        if f.whitened_back.shape[1]:
-            inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
+            if f.whitened_back.shape[1]:
+                inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
         noise_bar = 0.5 * (over_targets(f.weights**2) - data.n_targets * np.diagonal(inverse))
         linalg.spread_rows(memory.buffer, n)
         weights = pad_zeros(f.weights, len(memory.buffer))
-        latent_bar = jax.block_until_ready(_pull_back(latent, data.padded, weights, memory.buffer))
-        data.spare.give(key, _Memory(K, memory.buffer))
+        if pull is None:
+            bar = _pull_back(latent, data.on_device, weights, memory.buffer)
+        else:
+            bar = _pull_small(pull, weights, memory.buffer)
+        latent_bar = jax.tree.map(np.asarray, bar)  # waits, for the buffer is used again
+        data.spare.give(key, _Memory(K if pull is None else None, memory.buffer))
         return Closed(f.log_evidence, latent_bar, noise_bar, -f.weights)
 
     def posterior(self, approximation, latent, noise, data):
@@ -87,7 +91,15 @@ class _Memory(NamedTuple):
 
     @classmethod
     def of(cls, size: int) -> "_Memory":
-        return cls(jax.device_put(np.empty((size, size))), linalg.aligned_empty(size))
+        K = jax.device_put(np.empty((size, size))) if size**2 > BLOCK else None  # a small one is new each time
+        return cls(K, linalg.aligned_empty(size))
+
+
+def _prior(latent: Latent, data: TrainingData, memory: _Memory) -> tuple[Any, Any, Any]:
+    """K and m(X), and the way back from them; None for that if K is large: then it is made again, a piece at a time."""
+    if len(data.padded) ** 2 <= BLOCK:
+        return _small_covariance(latent, data.on_device)
+    return *_covariance(latent, data.on_device, memory.K), None
 
 
 class _Factors(NamedTuple):
@@ -105,7 +117,7 @@ class _Factors(NamedTuple):
 
 def _at_data(latent: Latent, noise: np.ndarray, data: TrainingData) -> _Factors:
     memory = _Memory.of(len(data.padded))
-    K, m = _covariance(latent, data.padded, memory.K)
+    K, m, _ = _prior(latent, data, memory)
     return _factorise(K, m, noise, data, memory.buffer)
 
 
@@ -153,18 +165,34 @@ def _covariance(latent: Latent, X: Any, memory: Any) -> tuple[Any, Any]:
 
 
 @program(numbers=_work)
+def _small_covariance(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
+    """K, m(X), and the way back from these to the latent prior."""
+    (K, m), pull = values_and_pull(lambda l: (l.kernel.gram(X, X), l.mean.evaluate(X)), latent)
+    return K, m, pull
+
+
+@program(numbers=_work)
 def _pull_back(latent: Latent, X: Any, weights: Any, inverse: Any) -> Latent:
     """Derivatives in the latent prior, from α and the upper triangle of A⁻¹."""
+
+    def inner(latent):
+        products = gram_inner(latent.kernel.gram, X, lambda start, size: _adjoint_rows(weights, inverse, start, size))
+        return products + jnp.vdot(over_targets(weights), latent.mean.evaluate(X))
+
+    return gradient(inner, latent)
+
+
+@program(numbers=lambda pull, weights, inverse: 4 * inverse.size)
+def _pull_small(pull: Any, weights: Any, inverse: Any) -> Latent:
+    """The same by the way back from a small K."""
+    return pull((_adjoint_rows(weights, inverse, 0, len(inverse)), over_targets(weights)))
+
+
+def _adjoint_rows(weights: Any, inverse: Any, start: Any, size: int) -> Any:
+    """Rows of 2·triu(G) − diag(G), G = ½(ααᵀ − A⁻¹), A⁻¹ for each target: ⟨G, ∂K⟩ = ⟨this, ∂K⟩, ∂K symmetric."""
     targets = 1 if weights.ndim == 1 else weights.shape[1]
-
-    def rows(start, size):
-        """Rows of 2·triu(G) − diag(G), G = ½(ααᵀ − A⁻¹), A⁻¹ for each target: ⟨G, ∂K⟩ = ⟨this, ∂K⟩, ∂K symmetric."""
-        row, column = start + jnp.arange(size)[:, None], jnp.arange(len(weights))[None, :]
-        share = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
-        own, part = (jax.lax.dynamic_slice_in_dim(a, start, size) for a in (weights, inverse))
-        product = own[:, None] * weights[None, :] if weights.ndim == 1 else own @ weights.T
-        return share * (product - targets * part)
-
-    return gradient(
-        lambda l: gram_inner(l.kernel.gram, X, rows) + jnp.vdot(over_targets(weights), l.mean.evaluate(X)), latent
-    )
+    row, column = start + jnp.arange(size)[:, None], jnp.arange(len(weights))[None, :]
+    share = jnp.where(row < column, 1.0, jnp.where(row == column, 0.5, 0.0))
+    own, part = (jax.lax.dynamic_slice_in_dim(a, start, size) for a in (weights, inverse))
+    product = own[:, None] * weights[None, :] if weights.ndim == 1 else own @ weights.T
+    return share * (product - targets * part)

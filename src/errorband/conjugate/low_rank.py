@@ -1,5 +1,6 @@
 """Gaussian noise and features: evidence and all derivatives in two passes over the data, in chunks of rows."""
 
+import contextlib
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errorband import linalg, rows
-from errorband.conjugate.base import Closed, Engine, gradient, sum_of_products
+from errorband.conjugate.base import Closed, Engine, gradient, sum_of_products, values_and_pull
 from errorband.data import TrainingData
 from errorband.latents import Latent
 from errorband.posterior import FeaturePosterior
@@ -38,7 +39,8 @@ class LowRankEngine(Engine):
 
     and V̄ᵀV = γγᵀ − I + B⁻¹ + b(1 − α)(B − I) − 2αVᵀS̄V needs no product over the data unless α > 0. The first pass makes
     B; the second makes (3), a chunk of rows at a time, and pulls it back through kernel, mean and features. Memory is
-    O(chunk·M + M²).
+    O(chunk·M + M²). Where all rows are one chunk, one program makes all covariances and another goes the way back, from
+    what the first has computed.
 
     The approximation has ``share`` (α), ``bound`` (b) and ``opens`` (whether new inputs have the prior variance of the
     kernel, not that of Q).
@@ -48,6 +50,12 @@ class LowRankEngine(Engine):
 
     @in_double_precision
     def evaluate(self, approximation, latent, noise, data):
+        n, M = len(data.y), latent.features.size
+        # To switch BLAS threads off and on costs as much as a small factorisation: of one chunk, once for all steps.
+        with linalg.blas_threads(M) if chunk_rows(n, M) >= n else contextlib.nullcontext():
+            return self._evaluate(approximation, latent, noise, data)
+
+    def _evaluate(self, approximation, latent, noise, data):
         f = first_pass(approximation, latent, noise, data)
         M, alpha, bound = len(f.gamma), f.alpha, f.bound
         inverse = linalg.full_inverse(f.chol)  # B⁻¹
@@ -58,15 +66,26 @@ class LowRankEngine(Engine):
             project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
         state = _Second(latent, f.whitening, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
         chunks = f.second_rows()
-        (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
-        g, S_bar = rows.joined(values)
-        spread = spread - 0.5 * f.precision if alpha > 0 else 0.0
-        gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + left * f.precision - 2.0 * alpha * spread
-        if f.factor is not None:
+
+        def K_uu_bar(spread: Any) -> np.ndarray | None:
+            """Of (3)."""
+            if f.factor is None:
+                return None
+            spread = spread - 0.5 * f.precision if alpha > 0 else 0.0
+            gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + left * f.precision - 2.0 * alpha * spread
             with linalg.blas_threads(M):
-                K_uu_bar = -0.5 * L_inverse.T @ gram_bar @ L_inverse
-            uu_bar = _pull_factor(latent, K_uu_bar)
-            latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, uu_bar)
+                return -0.5 * L_inverse.T @ gram_bar @ L_inverse
+
+        if f.whole is None:
+            (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
+            g, S_bar = rows.joined(values)
+            if (uu_bar := K_uu_bar(spread)) is not None:
+                latent_bar = jax.tree.map(lambda a, b: a + np.asarray(b), latent_bar, _pull_factor(latent, uu_bar))
+        else:
+            adjoint, g, S_bar, spread = _adjoint(state, chunks[0])
+            h, bar = _pull_whole(f.whole.pull, f.whole.K_fu if alpha == 0 else None, adjoint, K_uu_bar(spread))
+            latent_bar = jax.tree.map(np.asarray, bar)  # waits, for the adjoint is scratch memory
+            S_bar = _S_bar(state, chunks[0], g, h) if alpha == 0 else S_bar
         noise_bar = S_bar + 0.5 * left * f.r * f.E / f.noise
         f.give_back(data)
         return Closed(f.log_evidence(g), latent_bar, noise_bar, -g)
@@ -134,6 +153,7 @@ class FirstPass(NamedTuple):
     chol: linalg.Cholesky  # of B
     gamma: np.ndarray
     kept: np.ndarray | None  # memory of V
+    whole: "_Whole | None"
 
     def log_evidence(self, g: np.ndarray) -> float:
         """(1)."""
@@ -168,21 +188,35 @@ class _FirstRows(NamedTuple):
     y: np.ndarray
     noise: np.ndarray
     V: np.ndarray | None  # memory to return V in, as NumPy's ``out``; None: V is not wanted
+    covariances: tuple[Any, Any, Any] | None  # K_fu, prior variances and mean; None: to be made
+
+
+class _Whole(NamedTuple):
+    """All covariances, where the rows are one chunk, and the way back from them."""
+
+    K_fu: Any
+    k: Any
+    m: Any
+    K_uu: Any
+    pull: Any
 
 
 def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: TrainingData) -> FirstPass:
     """Make B, a chunk of rows at a time."""
     n, M = len(data.y), latent.features.size
-    factor = _factor(latent)
-    whitening = None if factor is None else linalg.inverse_lower(factor)
     size = chunk_rows(n, M)
     parts = rows.slices(n, size)
+    at_once = len(parts) == 1 and isinstance(data.X, np.ndarray)
+    whole = _Whole(*_whole_covariances(latent, data.on_device)) if at_once else None
+    factor = _factor(latent) if whole is None else _factorised(whole.K_uu)
+    whitening = None if factor is None else linalg.inverse_lower(factor)
     kept = None
     if 8 * n * M <= rows.MEMORY_BUDGET:
         kept = data.spare.take(_kept_key(n, M))
         kept = linalg.aligned_empty(n, M) if kept is None else kept
+    known = None if whole is None else whole[:3]
     chunks = [
-        _FirstRows(rows_of(data.X, part), data.y[part], noise[part], None if kept is None else kept[part])
+        _FirstRows(rows_of(data.X, part), data.y[part], noise[part], None if kept is None else kept[part], known)
         for part in parts
     ]
     alpha = float(approximation.share)
@@ -208,13 +242,14 @@ def first_pass(approximation: Any, latent: Latent, noise: np.ndarray, data: Trai
         chol=chol,
         gamma=linalg.solve_cholesky(chol.factor, right),
         kept=kept,
+        whole=whole,
     )
 
 
 @in_double_precision
 def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
     """VᵀEV and VᵀEt of these rows; t, q, k and S of each, and V if it is wanted."""
-    V, k, m = _make_V(state.latent, state.whitening, chunk.X, state.size, chunk.V)
+    V, k, m = _make_V(state.latent, state.whitening, chunk.X, state.size, chunk.V, chunk.covariances)
     (n, M), t = V.shape, chunk.y - m
     q, S, precision = np.empty(n), np.empty(n), np.zeros((M, M))
     with linalg.blas_threads(M):
@@ -229,11 +264,17 @@ def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
 
 
 def _make_V(
-    latent: Latent, whitening: np.ndarray | None, X: Any, size: int, out: np.ndarray | None = None
+    latent: Latent,
+    whitening: np.ndarray | None,
+    X: Any,
+    size: int,
+    out: np.ndarray | None = None,
+    known: tuple[Any, Any, Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V, prior variances and mean at some rows; V is in the memory of ``out``, or in that of this thread."""
     X = np.asarray(X)
-    K_fu, k, m = (np.asarray(a)[: len(X)] for a in _covariances(latent, pad_rows(X, size)))
+    found = _covariances(latent, pad_rows(X, size)) if known is None else known
+    K_fu, k, m = (np.asarray(a)[: len(X)] for a in found)
     V = _SCRATCH.array("V", *K_fu.shape) if out is None else out
     for part in blocks(*V.shape):
         V[part] = K_fu[part]
@@ -310,32 +351,59 @@ def _V_of(latent: Latent, whitening: np.ndarray | None, size: int, chunk: _Secon
     return chunk.V if chunk.V is not None else _make_V(latent, whitening, chunk.X, size)[0]
 
 
+class _Adjoint(NamedTuple):
+    """K̄_fu = EY + gβᵀ, the derivatives in the prior variances, and g in the mean, at the rows of a padded chunk."""
+
+    Y: Any
+    E: Any
+    beta: Any
+    k_bar: Any
+    g: Any
+
+    def K_fu(self) -> Any:
+        """K̄_fu. Traced."""
+        return self.E[:, None] * self.Y + self.g[:, None] * self.beta
+
+
 @in_double_precision
 def _second_chunk(state: _Second, chunk: _SecondRows) -> tuple[Any, Any]:
     """Derivatives in the latent prior from these rows and, if α > 0, Vᵀ(S̄ + ½E)V; and g and S̄ of each row."""
-    X, E, alpha = np.asarray(chunk.X), chunk.E, state.alpha
-    V = _V_of(state.latent, state.whitening, state.size, chunk)
-    (n, M), size = V.shape, state.size
-    g = E * (chunk.t - V @ state.gamma)
-    K_bar = _SCRATCH.array("K_bar", size, M)
-    K_bar[n:] = 0.0
-    X, g_bar = pad_rows(X, size), pad_zeros(g, size)
-    if alpha == 0:
-        with linalg.blas_threads(M):
-            for part in blocks(n, M):
-                np.matmul(V[part], state.project, out=K_bar[part])
-        r_bar = pad_zeros(state.r_bar(0.0, E), size)  # S̄, which follows from h, has no part in it
-        h, bar = _pull_product(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
-        S_bar, spread = 0.5 * (g**2 - E + E**2 * (state.bound * chunk.q - np.asarray(h)[:n])), np.zeros(0)
+    adjoint, g, S_bar, spread = _adjoint(state, chunk)
+    X = pad_rows(np.asarray(chunk.X), state.size)
+    if state.alpha == 0:
+        h, bar = _pull_product(state.latent, X, adjoint)
+        S_bar = _S_bar(state, chunk, g, h)
     else:
-        S_bar, spread = np.empty(n), np.zeros((M, M))
-        with linalg.blas_threads(M):
-            for part in blocks(n, M):
-                S_bar[part] = _second_block(state, V[part], E[part], g[part], K_bar[part], spread)
-        r_bar = pad_zeros(state.r_bar(S_bar, E), size)
-        bar = _pull_scaled(state.latent, X, K_bar, pad_zeros(E, size), state.beta, r_bar, g_bar)
+        bar = _pull_scaled(state.latent, X, adjoint)
     # The arrays given to JAX are scratch memory: it must be done with them before they are used again.
     return (jax.tree.map(np.asarray, jax.block_until_ready(bar)), spread), (g, S_bar)
+
+
+def _adjoint(state: _Second, chunk: _SecondRows) -> tuple[_Adjoint, np.ndarray, np.ndarray, np.ndarray]:
+    """The adjoint, in memory of this thread, and g; S̄ and Vᵀ(S̄ + ½E)V if α > 0 (else S̄ follows from the way back)."""
+    E, size, V = chunk.E, state.size, _V_of(state.latent, state.whitening, state.size, chunk)
+    n, M = V.shape
+    g = E * (chunk.t - V @ state.gamma)
+    Y = _SCRATCH.array("K_bar", size, M)
+    Y[n:] = 0.0
+    S_bar, spread = np.zeros(0), np.zeros(0)
+    with linalg.blas_threads(M):
+        if state.alpha == 0:
+            for part in blocks(n, M):
+                np.matmul(V[part], state.project, out=Y[part])
+            r_bar = state.r_bar(0.0, E)
+        else:
+            S_bar, spread = np.empty(n), np.zeros((M, M))
+            for part in blocks(n, M):
+                S_bar[part] = _second_block(state, V[part], E[part], g[part], Y[part], spread)
+            r_bar = state.r_bar(S_bar, E)
+    E, r_bar, g_bar = (pad_zeros(a, size) for a in (E, r_bar, g))
+    return _Adjoint(Y, E, state.beta, r_bar, g_bar), g, S_bar, spread
+
+
+def _S_bar(state: _Second, chunk: _SecondRows, g: np.ndarray, h: Any) -> np.ndarray:
+    """S̄ if α = 0, from the sums h of the rows of K_fu ∘ Y: as K_fu = VLᵀ, that is diag V(·)Vᵀ for Y = V(·)L⁻¹."""
+    return 0.5 * (g**2 - chunk.E + chunk.E**2 * (state.bound * chunk.q - np.asarray(h)[: len(g)]))
 
 
 def _second_block(
@@ -408,7 +476,10 @@ def whitened_in_pieces(latent: Latent, X: Any) -> Any:
 
 def _factor(latent: Latent) -> np.ndarray | None:
     """L with LLᵀ = K_uu; None for the identity."""
-    K_uu = _feature_covariance(latent)
+    return _factorised(_feature_covariance(latent))
+
+
+def _factorised(K_uu: Any) -> np.ndarray | None:
     if K_uu is None:
         return None
     chol = linalg.cholesky(np.array(K_uu), overwrite=True)
@@ -427,7 +498,7 @@ def _feature_covariance(latent: Latent) -> Any:
     return None if K_uu is None else linalg.regularised(K_uu)
 
 
-def _work(latent: Latent, X: Any, *bars: Any) -> int:
+def _work(latent: Latent, X: Any, *adjoint: Any) -> int:
     """Numbers that a program makes on the way: K_fu, its derivative and more. Searches call it a hundred times."""
     return 6 * len(X) * latent.features.size  # pyright: ignore[reportOptionalMemberAccess]
 
@@ -440,26 +511,34 @@ def _covariances(latent: Latent, X: Any) -> tuple[Any, Any, Any]:
 
 
 @program(numbers=_work)
-def _pull_scaled(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> Latent:
-    """Derivatives in the latent prior from K̄_fu = EY + gβᵀ, from those in the prior variances, and g in the mean."""
-    return _pull(latent, X, E[:, None] * Y + g[:, None] * beta, k_bar, g)
+def _pull_scaled(latent: Latent, X: Any, adjoint: _Adjoint) -> Latent:
+    """Derivatives in the latent prior."""
+
+    def inner(latent):
+        K_fu, k, m = _covariances(latent, X)
+        return jnp.vdot(adjoint.K_fu(), K_fu) + jnp.vdot(adjoint.k_bar, k) + jnp.vdot(adjoint.g, m)
+
+    return gradient(inner, latent)
 
 
 @program(numbers=_work)
-def _pull_product(latent: Latent, X: Any, Y: Any, E: Any, beta: Any, k_bar: Any, g: Any) -> tuple[Any, Latent]:
-    """The same, and the sum of each row of K_fu ∘ Y.
-
-    As K_fu = VLᵀ, the latter is diag V(·)Vᵀ for Y = V(·)L⁻¹: no further product for it.
-    """
-    return jnp.sum(_covariances(latent, X)[0] * Y, axis=1), _pull_scaled(latent, X, Y, E, beta, k_bar, g)
+def _pull_product(latent: Latent, X: Any, adjoint: _Adjoint) -> tuple[Any, Latent]:
+    """The same, and the sum of each row of K_fu ∘ Y: no further product for S̄."""
+    return jnp.sum(_covariances(latent, X)[0] * adjoint.Y, axis=1), _pull_scaled(latent, X, adjoint)
 
 
-def _pull(latent: Latent, X: Any, K_bar: Any, k_bar: Any, mean_bar: Any) -> Latent:
-    def inner(latent):
-        K_fu, k, m = _covariances(latent, X)
-        return jnp.vdot(K_bar, K_fu) + jnp.vdot(k_bar, k) + jnp.vdot(mean_bar, m)
+@program(numbers=lambda latent, X: 4 * len(X) * latent.features.size)
+def _whole_covariances(latent: Latent, X: Any) -> tuple[Any, ...]:
+    """K_fu, prior variances, mean, K_uu, and the way back from these to the latent prior."""
+    values, pull = values_and_pull(lambda l: (*_covariances(l, X), _feature_covariance(l)), latent)
+    return *values, pull
 
-    return gradient(inner, latent)
+
+@program(numbers=lambda pull, K_fu, adjoint, K_uu_bar: 4 * adjoint.Y.size)
+def _pull_whole(pull: Any, K_fu: Any, adjoint: _Adjoint, K_uu_bar: Any) -> tuple[Any, Latent]:
+    """The sum of each row of K_fu ∘ Y, if K_fu is given, and derivatives in the latent prior."""
+    h = None if K_fu is None else jnp.sum(K_fu * adjoint.Y, axis=1)
+    return h, pull((adjoint.K_fu(), adjoint.k_bar, adjoint.g, K_uu_bar))
 
 
 @program

@@ -5,7 +5,7 @@ import numpy as np
 
 from errorband.inference.base import Conclusion, Evaluation, Inference, Status
 from errorband.model import Model
-from errorband.parameters import replace_values
+from errorband.parameters import with_fields
 from errorband.precision import in_double_precision
 from errorband.predictive import GaussianPredictive
 
@@ -52,9 +52,9 @@ class Conjugate(Inference):
     def evaluate(self, model, data, state=None):
         found = model.approximation.engine.evaluate(*_arguments(model, data))
         constant, noise_bar = _constant(model, data, found.noise)
-        still = jax.tree.map(np.zeros_like, (model.likelihood, model.approximation))
-        likelihood = replace_values(still[0], {("noise_variance",): np.asarray(noise_bar)})
-        gradient = Model((found.latent,), likelihood, still[1])
+        likelihood, approximation = jax.tree.map(np.zeros_like, (model.likelihood, model.approximation))
+        likelihood = with_fields(likelihood, noise_variance=np.asarray(noise_bar))
+        gradient = with_fields(model, latents=(found.latent,), likelihood=likelihood, approximation=approximation)
         return Evaluation(found.log_evidence + constant, gradient, None, _STATUS, self, found.targets)
 
     @in_double_precision

@@ -359,21 +359,33 @@ def squared_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Ar
     multiply-add could leave ε‖x‖ even after x/ℓ − z/ℓ; and where x/ℓ − centre is rounded once for the norms and twice
     for the product, ε‖x‖‖centre‖.)
     """
-    d, eps = X.shape[1], jnp.finfo(X.dtype).eps
-    apart = [4 * eps**2 * _norms(A) for A in (X, Z)]  # errors of differences, by row: no root of an N × M matrix
-    if d <= 4:
-        return _zero_below(sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(d)), *apart)
-    origin, centred = jnp.sum(jnp.mean(Z, axis=0) ** 2), _centred(X, Z)
-    norms = [_norms(A) for A in centred]
-    rounded = [(4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin) for size in norms]
-    rough = jnp.max(rounded[0]) + jnp.max(rounded[1]) > ROUGH * eps
-    r2 = jax.lax.cond(rough, lambda: _by_differences(X, Z), lambda: (-2.0 * centred[0]) @ centred[1].T)
-    r2 += jnp.where(rough, 0.0, norms[0][:, None] + norms[1][None, :])
-    return _zero_below(r2, *(jnp.where(rough, a, b) for a, b in zip(apart, rounded, strict=True)))
+    if X.shape[1] <= 4:
+        return _zero_below(sum((X[:, i, None] - Z[None, :, i]) ** 2 for i in range(X.shape[1])), *_apart(X, Z))
+    U, W = _centred(X, Z)
+    u, w = _norms(U), _norms(W)
+    rounded = [_rounded(size, X.shape[1], jnp.sum(jnp.mean(Z, axis=0) ** 2)) for size in (u, w)]
+    rough = jnp.max(rounded[0]) + jnp.max(rounded[1]) > ROUGH * jnp.finfo(X.dtype).eps
+    # All of it inside the branches: what follows, often an exponential, is then a loop of its own and vectorised.
+    return jax.lax.cond(
+        rough,
+        lambda: _zero_below(_by_differences(X, Z), *_apart(X, Z)),
+        lambda: _zero_below((-2.0 * U) @ W.T + (u[:, None] + w[None, :]), *rounded),
+    )
 
 
 def _norms(X):
     return jnp.sum(X * X, axis=1)
+
+
+def _apart(*arrays):
+    """Errors of differences, by row: no root of an N × M matrix."""
+    return [4 * jnp.finfo(A.dtype).eps ** 2 * _norms(A) for A in arrays]
+
+
+def _rounded(size, d, origin):
+    """Errors of products, from the squared norms of d centred inputs and that of the centre."""
+    eps = jnp.finfo(size.dtype).eps
+    return (4 + d) * eps * size + 2 * eps * jnp.sqrt(size * origin)
 
 
 def _zero_below(r2, of_X, of_Z):
@@ -405,6 +417,33 @@ def _squared_distance_backward(inputs, bar):
 
 
 squared_distance.defvjp(_squared_distance_forward, _squared_distance_backward)
+
+
+@jax.custom_vjp
+def scaled_distance(X: Float[Array, "N D"], Z: Float[Array, "M D"], lengthscale: Float[Array, "D"]) -> Any:
+    """Σ_d (x_d − z_d)²/ℓ_d² for all pairs of rows.
+
+    With G the derivative in these numbers, those in Z and ℓ both follow from the sums of its rows and columns and from
+    GᵀX, a small matrix: nothing else of the size of X is made for them.
+    """
+    return squared_distance(X / lengthscale, Z / lengthscale)
+
+
+def _scaled_distance_forward(X, Z, lengthscale):
+    return scaled_distance(X, Z, lengthscale), (X, Z, lengthscale)
+
+
+def _scaled_distance_backward(inputs, bar):
+    *points, lengthscale = inputs
+    X, Z = (A / lengthscale for A in _centred(*points))
+    of_X, of_Z, product = jnp.sum(bar, axis=1), jnp.sum(bar, axis=0)[:, None] * Z, bar.T @ X
+    X_bar = 2.0 * (of_X[:, None] * X - bar @ Z) / lengthscale  # left out where nobody asks for it
+    Z_bar = 2.0 * (of_Z - product) / lengthscale
+    scale_bar = -2.0 * (of_X @ (X * X) + jnp.sum(Z * (of_Z - 2.0 * product), axis=0)) / lengthscale
+    return X_bar, Z_bar, scale_bar
+
+
+scaled_distance.defvjp(_scaled_distance_forward, _scaled_distance_backward)
 
 
 def by_rows(pair: Callable[..., Any], X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
-from errorband.kernels.base import Kernel, by_rows, half_range, squared_distance
+from errorband.kernels.base import Kernel, by_rows, half_range, scaled_distance
 from errorband.parameters import LENGTH, POSITIVE, VARIANCE, Interval, hyperparameter, plain
 from errorband.parameters.checks import check_number, check_whole, generator
 
@@ -90,7 +90,7 @@ class Radial(Stationary):
 
     def scaled_distance(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:
         """r² for all pairs of rows."""
-        return squared_distance(X / self.lengthscale, Z / self.lengthscale)
+        return scaled_distance(X, Z, jnp.broadcast_to(self.lengthscale, X.shape[1:]))
 
 
 class SquaredExponential(Radial):

@@ -59,7 +59,8 @@ class Packing:
         for e in entries(template):
             if not e.fixed:
                 size = int(np.sum(e.free))
-                self._free.append((e, e.free, slice(start, start + size)))
+                free = None if size == e.free.size else e.free  # None: all of it
+                self._free.append((e, free, slice(start, start + size)))
                 start += size
         marked = rebuild(template, {e.path: _Place(i) for i, (e, *_) in enumerate(self._free)}, (), keep_wrappers=False)
         self._leaves, self._structure = jax.tree.flatten(marked)
@@ -76,7 +77,8 @@ class Packing:
         for place, leaf in zip(self._leaves, self._structure.flatten_up_to(bar), strict=True):
             if isinstance(place, _Place):
                 e, free, part = self._free[place.index]
-                found[part] = e.constraint.pull_back(vector[part], np.asarray(leaf)[free])
+                leaf = np.asarray(leaf)
+                found[part] = e.constraint.pull_back(vector[part], leaf.ravel() if free is None else leaf[free])
         return found
 
 
@@ -87,10 +89,10 @@ class _Place:
     index: int
 
 
-def _placed(value: Any, free: np.ndarray, part: Any) -> Any:
-    """The value with its free entries set to these."""
-    if free.all():
-        return part.reshape(free.shape)
+def _placed(value: Any, free: np.ndarray | None, part: Any) -> Any:
+    """The value with its free entries, or all of them, set to these."""
+    if free is None:
+        return part.reshape(np.shape(value))
     if not isinstance(part, np.ndarray):
         return jnp.asarray(value).at[free].set(part)
     whole = np.array(value, float)

@@ -97,7 +97,8 @@ class Objective:
         old = self._prepared
         prepared = dataclasses.replace(old, y=y)
         # What does not depend on targets is not made again: rows that were padded, and memory.
-        vars(prepared).update({name: getattr(old, name) for name in ("padded", "spare") if name in vars(old)})
+        held = [name for name in ("padded", "on_device", "spare") if name in vars(old)]
+        vars(prepared).update({name: getattr(old, name) for name in held})
         vars(new).update(_packing=self._packing, _prepared=prepared)
         return new
 

@@ -1,23 +1,29 @@
 """Where every evaluation is dear: a search on some of the rows first."""
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS, SETTLE
+from errorband.training.objective import Objective
+from errorband.training.result import FitResult
 from errorband.training.scout import some_rows
 from errorband.training.strategy import Problem, Strategy
+from errorband.training.tie import Tied, price, ties
 
 # Rows of the first search, and how many times as many there must be.
 ROWS, TIMES = 400, 2
 
 
 class FewFirst(Strategy):
-    """Search on 400 rows until that settles; the search on all rows starts from there, with equal length-scales too.
+    """Search on 400 rows until that settles; the search on all rows starts from there.
 
     An evaluation by EP or Laplace takes some thirty times as long with 1,500 rows as with 400, and few rows know most
-    of what all do. For likelihoods with sites and the whole covariance; several starts race (:class:`RaceFirst`).
+    of what all do. They may also know whether a length-scale for each input pays (:class:`Tie`): it does if it pays for
+    few rows, and it does not if what they gain, times as many rows as there are more, would not pay for all. For
+    likelihoods with sites and the whole covariance; several starts race (:class:`RaceFirst`).
     """
 
     def run(self, problem, settings):
@@ -30,11 +36,35 @@ class FewFirst(Strategy):
         few = Problem(model, problem.rule, some_rows(problem.data, settings, ROWS), problem.left_out).objective()
         brief = dataclasses.replace(settings.trainer, settle=SETTLE).within(settings.seconds / 2)
         try:
-            first = brief.train(few, few.theta0, label=f"{settings.name}, first on {ROWS} rows").result
+            first = _searched(few, ties(problem), len(problem.data.y), brief, f"{settings.name}, first on {ROWS} rows")
         except np.linalg.LinAlgError:  # no answer on these rows
             return self.inner.run(problem, settings)
-        left = 0.0 if first.interrupted else settings.seconds - first.seconds
+        left = 0.0 if first.result.interrupted else settings.seconds - first.result.seconds
         started = dataclasses.replace(problem, model=at_values(model, few.model_at(first.theta)))
-        found = self.inner.run(started, settings.within(left, scouted=True))
-        result = None if found.result is None else found.result.after(first)
+        found = self.inner.run(started, settings.within(left, scouted=True, equal=first.equal))
+        result = None if found.result is None else found.result.after(first.result)
         return dataclasses.replace(found, result=result)
+
+
+class _First(NamedTuple):
+    theta: np.ndarray
+    result: FitResult
+    equal: bool | None  # whether length-scales are, if that is known
+
+
+def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS, label: str) -> _First:
+    """A search on few of n rows: if there are length-scales to tie, with equal ones, then with one for each input."""
+    if groups is None:
+        result = trainer.train(few, few.theta0, label=label).result
+        return _First(result.theta, result, None)
+    together: Any = Tied(few, groups)  # stands in for an objective
+    tied = trainer.train(together, together.theta0, label=f"{label}, tied").result
+    theta = together.whole(tied.theta)
+    if tied.interrupted:
+        return _First(theta, tied, None)
+    each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, label=label).result
+    n_few, gain, result = len(few.data.y), each.value - tied.value, each.after(tied)
+    if gain > price(groups, n_few):
+        return _First(each.theta, result, False)
+    pays = gain * n / n_few > price(groups, n)
+    return _First(each.theta, result, None) if pays else _First(theta, result, True)

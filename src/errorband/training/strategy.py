@@ -45,6 +45,8 @@ class Settings:
         A vector to start from before all others.
     scouted : bool
         Whether the starting values are those that a search on some of these rows found.
+    equal : bool or None
+        Whether length-scales that were left out are the same for all inputs, if such a search has decided it.
     """
 
     trainer: Trainer | None
@@ -56,6 +58,7 @@ class Settings:
     starts: tuple[np.ndarray, ...] = ()
     lead: np.ndarray | None = None
     scouted: bool = False
+    equal: bool | None = None
 
     @property
     def seconds(self) -> float:

@@ -25,12 +25,13 @@ class Tie(Strategy):
     Many length-scales over-fit few rows: the evidence, maximised over them all, rises whatever the data. Those of k
     inputs must raise it by ½(k − 1) log n, which is what Laplace's approximation of the evidence averaged over them
     takes off. Only where the user left them out, without approximation, and with fewer than 100 rows for each. What was
-    found for a model of the same form is another start of the second search, and the better of the two is taken.
+    found for a model of the same form is another start of the second search, and the better of the two is taken. Where
+    fewer rows have decided (``settings.equal``), only one of the two is made.
     """
 
     def run(self, problem, settings):
         tied = ties(problem)
-        if tied is None or not isinstance(settings.trainer, LBFGS):
+        if tied is None or not isinstance(settings.trainer, LBFGS) or settings.equal is False:
             return self.inner.run(problem, settings)
         together: Any = Tied(problem.objective(), tied)  # stands in for an objective
         try:
@@ -41,17 +42,23 @@ class Tie(Strategy):
         if result.interrupted:
             kept = dataclasses.replace(result, theta=theta)
             return Found(together.objective, theta, kept, first.warm)
+        equal = {"theta": theta, "tied": True, "n_searched": len(result.theta)}
+        if settings.equal:
+            return Found(together.objective, theta, dataclasses.replace(result, **equal), first.warm)
         known = together.objective.theta0
         better = settings.scouted and value_at(together.objective, known, first.warm) > result.value
         started = at_values(problem.model, together.objective.model_at(known if better else theta))
         left = settings.seconds - result.seconds
         found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
         assert found.result is not None
-        price = 0.5 * (len(theta) - len(result.theta)) * np.log(len(problem.data.y))
-        if found.result.value > result.value + price:
+        if found.result.value > result.value + price(tied, len(problem.data.y)):
             return dataclasses.replace(found, result=found.result.after(result))
-        kept = dataclasses.replace(result.after(found.result), theta=theta, tied=True, n_searched=len(result.theta))
-        return Found(together.objective, theta, kept, first.warm)
+        return Found(together.objective, theta, dataclasses.replace(result.after(found.result), **equal), first.warm)
+
+
+def price(groups: np.ndarray, n: int) -> float:
+    """What length-scales of each input must bring in evidence of n rows: ½ log n for each further number."""
+    return 0.5 * (len(groups) - len(np.unique(groups))) * float(np.log(n))
 
 
 def ties(problem: Problem) -> np.ndarray | None:

@@ -1,0 +1,67 @@
+"""Searches whose evaluations are dear begin on few rows, which may also decide whether inputs have length-scales."""
+
+import numpy as np
+import pytest
+
+from errorband import GPClassifier, GPRegressor
+from errorband.kernels import SquaredExponential
+from errorband.training import LBFGS
+from errorband.training.tie import price
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Forty rows are few; and a list of (rows, numbers) of each search."""
+    monkeypatch.setattr("errorband.training.few_first.ROWS", 40)
+    found, train = [], LBFGS.train
+
+    def told(self, objective, theta0, **options):
+        found.append((len(objective.data.y), len(theta0)))
+        return train(self, objective, theta0, **options)
+
+    monkeypatch.setattr(LBFGS, "train", told)
+    return found
+
+
+def labels(relevant, n_inputs, rng):
+    """Two classes by the sum of some inputs, with noise."""
+    X = rng.normal(size=(120, n_inputs))
+    return X, X[:, relevant].sum(axis=1) + 0.3 * rng.normal(size=120) > 0
+
+
+def test_few_rows_know_that_one_length_scale_will_do(searches):
+    X, y = labels([0, 1, 2, 3, 4, 5], 6, np.random.default_rng(0))
+    model = GPClassifier(random_state=0).fit(X, y)
+    assert model.fit_result_.tied
+    # Length-scale, variance and bias; with a length-scale for each input only on few rows.
+    assert searches == [(40, 3), (40, 8), (120, 3)]
+    assert np.ptp(model.kernel_.lengthscale / model.scaling_.x_scale) < 1e-9
+
+
+def test_few_rows_know_that_inputs_differ(searches):
+    """Of four inputs one matters, and counts say so."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 4))
+    y = rng.poisson(np.exp(3 + np.sin(3 * X[:, 0])))
+    model = GPRegressor(SquaredExponential(), likelihood="poisson", random_state=0).fit(X, y)
+    assert not model.fit_result_.tied
+    assert searches == [(40, 2), (40, 5), (120, 5)]
+    assert np.argmin(model.kernel_.lengthscale) == 0
+
+
+def test_counts_with_one_input_have_nothing_to_tie(searches):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (100, 1))
+    GPRegressor(likelihood="poisson", random_state=0).fit(X, rng.poisson(np.exp(np.sin(X[:, 0]))))
+    assert [rows for rows, _ in searches] == [40, 100]
+
+
+def test_fewer_than_twice_as_many_rows_are_searched_at_once(searches):
+    X, y = labels([0, 1], 2, np.random.default_rng(0))
+    GPClassifier(random_state=0).fit(X[:79], y[:79])
+    assert {rows for rows, _ in searches} == {79}
+
+
+def test_price_is_half_log_n_for_each_further_number():
+    assert price(np.array([0, 0, 0, 1, 2]), 100) == pytest.approx(np.log(100))
+    assert price(np.arange(4), 100) == 0.0

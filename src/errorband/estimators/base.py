@@ -96,8 +96,8 @@ class GaussianProcess(Savable, WithArguments):
     _kernel_candidates: ClassVar[tuple[str, ...]]
     """Names that ``kernel="auto"`` chooses from, the default first."""
 
-    _search: ClassVar[LBFGS] = LBFGS()
-    """What ``optimizer="lbfgs"`` stands for."""
+    _settle: ClassVar[int | None] = 10
+    """Iterations that may gain next to nothing before a search without Gaussian noise ends: evaluations are dear."""
 
     # ------------------------------------------------------------------ fitting
     @in_double_precision
@@ -111,8 +111,8 @@ class GaussianProcess(Savable, WithArguments):
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
         trainer, starts = self._trainer(), further_starts(problem)
-        if starts and trainer == self._search:
-            trainer = dataclasses.replace(self._search, race=RACE)
+        if trainer == LBFGS() and not problem.model.likelihood.conjugate:
+            trainer = LBFGS(settle=self._settle, race=RACE if starts else None)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
@@ -404,7 +404,7 @@ class GaussianProcess(Savable, WithArguments):
         if self.optimizer is None or hasattr(self.optimizer, "train"):
             return self.optimizer
         if isinstance(self.optimizer, str) and self.optimizer == "lbfgs":
-            return self._search
+            return LBFGS()
         raise ValueError(f"optimizer={self.optimizer!r}: choose 'lbfgs', LBFGS(...), or None to keep the given values.")
 
     # ------------------------------------------------------------------ judging the evidence

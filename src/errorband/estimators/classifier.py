@@ -26,7 +26,7 @@ from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softma
 from errorband.parameters import POSITIVE, Parameter
 from errorband.precision import in_double_precision
 from errorband.priors import HalfNormal
-from errorband.training import LBFGS, Objective
+from errorband.training import Objective
 
 LINKS = "probit", "logit"
 # Labels hardly tell a large latent variance from a larger one: where classes do not overlap the evidence rises with it
@@ -143,7 +143,6 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
 
     _kernel_candidates: ClassVar = CLASS_KERNELS
     _learns_bias: ClassVar[bool] = True
-    _search: ClassVar[LBFGS] = LBFGS(settle=10)  # labels say little: ten such iterations change no probability
     short_names: ClassVar = {}  # what the other names are of
 
     multi_class: str

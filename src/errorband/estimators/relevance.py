@@ -10,13 +10,12 @@ from errorband.approximations import RelevanceVectors
 from errorband.estimators.spec import as_kernel
 from errorband.kernels import Kernel
 from errorband.parameters import Parameter
-from errorband.training import LBFGS
 
 
 class RelevanceMachine:
     """A Gaussian process whose prior is a sum of kernel functions at training inputs, found by the data."""
 
-    _search: ClassVar[LBFGS] = LBFGS()  # for labels too: a search that gains little may still drop vectors
+    _settle: ClassVar[int | None] = None  # a search that gains little may still drop vectors
 
     mean = "zero"
     kernel: Any

@@ -171,3 +171,17 @@ def test_functions_of_single_inputs_are_tried_where_there_are_many():
     assert model.candidates_.winners()["kernel"] == "additive"
     plain = GPClassifier(random_state=0).fit(X[:200], f[:200] > 0)
     assert model.score(X[200:], f[200:] > 0) > plain.score(X[200:], f[200:] > 0)
+
+
+def test_another_noise_is_searched_for_on_some_rows_and_has_all_in_its_posterior(monkeypatch):
+    """With many rows an evaluation takes seconds: hyperparameters of few are conditioned on all."""
+    monkeypatch.setattr("errorband.estimators.regressor.DEAR", 60)
+    monkeypatch.setattr("errorband.estimators.candidates.ROWS", 50)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (90, 1))
+    y = rng.poisson(np.exp(1 + np.sin(2 * X[:, 0])))
+    model = GPRegressor("se", likelihood="auto", random_state=0).fit(X, y)
+    assert model.candidates_.winners() == {"likelihood": "poisson"}
+    assert len(model.training_data()[1]) == 90
+    assert model.search_log_evidence_ > model.log_evidence_  # of sixty rows, and of all
+    assert model.predict([[0.8]])[0] == pytest.approx(np.exp(1 + np.sin(1.6)), rel=0.2)

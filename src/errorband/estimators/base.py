@@ -105,12 +105,14 @@ class GaussianProcess(Savable, WithArguments):
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
         name = type(self).__name__
         problem, strategies, reason = self._problem(spec, data)
-        started = started_like(problem.model, vars(self).pop("_fitted_before", []))
+        before = vars(self).pop("_fitted_before", [])
+        started = started_like(problem.model, before)
         if started is not None:
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
-        trainer, starts = self._trainer(), further_starts(problem)
+        raced = started is not None and any(type(m.likelihood) is type(spec.likelihood) for m in before)
+        trainer, starts = self._trainer(), () if raced else further_starts(problem)
         if trainer == LBFGS() and not problem.model.likelihood.conjugate:
             trainer = LBFGS(settle=self._settle, race=RACE if starts else None)
         settings = Settings(
@@ -160,6 +162,10 @@ class GaussianProcess(Savable, WithArguments):
     def _kernels_to_try(self, n_inputs: int) -> tuple[str, ...]:
         """The candidates for a table with so many inputs."""
         return self._kernel_candidates
+
+    def _rows_to_search(self, n: int) -> int:
+        """How many of n rows the hyperparameters of what "auto" has chosen are learned from."""
+        return n
 
     def _worth_trying(self, argument: str, name: str, first: Any) -> bool:
         """Whether a candidate is worth a fit, given the fitted model of the first one for this argument."""

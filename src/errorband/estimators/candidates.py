@@ -125,8 +125,7 @@ def fit_best(
         Further arguments of ``fit``: an array with an entry for each row, or None.
     """
     y, n = np.asarray(y), min(len(y), ROWS)
-    some = np.sort(check_random_state(estimator.random_state).permutation(len(y))[:n])
-    few = {name: None if values is None else np.asarray(values)[some] for name, values in given.items()}
+    some, few = _drawn(estimator, n, y, given)
     best = {argument: names[0] for argument, names in stages.items()}
     bands = bool(getattr(estimator, "calibrate", False))
     rest = [_with(estimator, best | {"kernel": name}, []) for name in stages.get("kernel", ())[1:]]
@@ -178,7 +177,7 @@ def _on_all_rows(
     names, before = rivals[best]
     if fits and fits[best].model is not None:
         return fits[best].model, names, fits
-    return _with(estimator, names, before).fit(X, y, **given), names, fits
+    return _learned(_with(estimator, names, before), X, y, given), names, fits
 
 
 def _table(fits: list[_Fit], best: dict[str, str], n: int, n_all: int) -> Candidates:
@@ -233,12 +232,27 @@ def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: 
     return copy
 
 
+def _learned(model: Any, X: Any, y: np.ndarray, given: dict[str, Any]) -> Any:
+    """The model, fitted; with hyperparameters of some rows where those of all would take minutes."""
+    n = model._rows_to_search(len(y))
+    if n == len(y):
+        return model.fit(X, y, **given)
+    some, few = _drawn(model, n, y, given)
+    return model.fit(_rows(X, some), y[some], **few).condition_on(X, y, **given)
+
+
+def _drawn(estimator: Any, n: int, y: np.ndarray, given: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Positions of n rows, drawn at random, and what was given of them."""
+    some = np.sort(check_random_state(estimator.random_state).permutation(len(y))[:n])
+    return some, {name: None if values is None else np.asarray(values)[some] for name, values in given.items()}
+
+
 def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: dict[str, Any], bands: bool) -> _Fit:
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a candidate that did not converge is judged by where it got to
-            model.fit(X, y, **given)
+            model = _learned(model, X, y, given)
             loo, added = model._judged_by_rows_left_out(bands)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):
         return _Fit(argument, name, None, -np.inf, -np.inf, np.full(len(y), -np.inf), 0.0)

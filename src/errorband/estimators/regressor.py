@@ -44,6 +44,9 @@ CHECKED = 30, 2000
 # What "auto" fits another noise for: so many nats for each row, and more where learned bands have most of the gain.
 WORTH, WORTH_BEYOND = 0.02, 0.1
 
+# Rows that "auto" learns the hyperparameters of another noise from, at most: with 1,500 an evaluation takes seconds.
+DEAR = 600
+
 # Predictions that vary by less than this share of the targets say nothing of the noise.
 LEAST_PREDICTED = 0.1
 
@@ -414,6 +417,12 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             return True
         # Tails that are only heavy, and errors that only grow along an input, are in the bands.
         return gains[name] > (WORTH_BEYOND if self.calibrate else WORTH) * len(first._rows().y)
+
+    def _rows_to_search(self, n):
+        whole = (
+            isinstance(self.approximation, str) and self.approximation in ("auto", "exact") and n <= self.exact_limit()
+        )
+        return min(n, DEAR) if whole and not self._likelihood().conjugate else n
 
     def _check_noise(self) -> None:
         """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""

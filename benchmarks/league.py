@@ -83,14 +83,17 @@ def piece(rows: int, name: str, number: int, model: str, again: bool = False) ->
 
 
 def collected(rows: int, sets: list[str], splits: int, models: list[str]) -> dict[str, dict[str, list[dict]]]:
-    """Scores by set and model: those of each split that is there."""
+    """Scores by set and model: of the splits that all models have ended, or if there is none of each that is there."""
     found: dict[str, dict[str, list[dict]]] = {}
     for name in sets:
+        there = {}
+        for number in range(splits):
+            files = {model: file_of(rows, name, number, model) for model in models}
+            there[number] = {m: json.loads(f.read_text()) for m, f in files.items() if f.exists()}
+        whole = [t for t in there.values() if len(t) == len(models) and not any("failed" in s for s in t.values())]
         for model in models:
-            files = [file_of(rows, name, number, model) for number in range(splits)]
-            there = [json.loads(f.read_text()) for f in files if f.exists()]
-            if there:
-                found.setdefault(name, {})[model] = there
+            if scores := [t[model] for t in whole or there.values() if model in t]:
+                found.setdefault(name, {})[model] = scores
     return found
 
 

@@ -41,7 +41,9 @@ def page(results: Results, rows: int, splits: int) -> str:
             part = {name: found for name, found in here.items() if name in chosen}
             if part:
                 parts += [f"## {title}: {len(part)} {half}", *tables(part, models, title == "Regression")]
-        parts += [f"## {title}: negative log predictive density of each set", each_set(here, models)]
+        parts += [f"## {title}: negative log predictive density of each set", each_set(here, models, "nlpd", "{:.3f}")]
+        second = "CRPS" if title == "Regression" else "Brier score"
+        parts += [f"## {title}: {second} of each set", each_set(here, models, "crps", "{:.4g}")]
     return "\n\n".join(parts) + "\n"
 
 
@@ -49,6 +51,8 @@ def unfinished(results: Results, models: list[str], rows: int, splits: int) -> l
     """A paragraph about what has not been computed, if something has not."""
     gone = [LABELS[m] for m in LABELS if m not in models]
     gone += [f"{n} {kind} sets" for kind, names in KINDS if (n := len(set(names) - set(results)))]
+    fewer = [name for name, found in results.items() if min(map(len, found.values())) < splits]
+    gone += [f"{splits} splits of {len(fewer)} sets (*splits* in the last tables says how many)"] * bool(fewer)
     gone += ["1500 rows and three splits, which is what the league is meant to have"] * ((rows, splits) != (1500, 3))
     return [f"**Not computed yet, so nothing is claimed of it:** {', '.join(gone)}."] if gone else []
 
@@ -123,15 +127,15 @@ def far_behind(results: Results, reference: str) -> str:
     return f"{behind}: {told}."
 
 
-def each_set(results: Results, models: list[str]) -> str:
-    header = ["set", *(LABELS[m] for m in models)]
+def each_set(results: Results, models: list[str], key: str, form: str) -> str:
+    header = ["set", "splits", *(LABELS[m] for m in models)]
     lines = []
     for name, found in results.items():
-        values = {m: average(found[m], "nlpd") for m in models if m in found and ended(found[m])}
+        values = {m: average(found[m], key) for m in models if m in found and ended(found[m])}
         best = min(values.values(), default=np.nan)
-        line = [f"{name}{'' if name in TUNED else ' *'}"]
+        line = [f"{name}{'' if name in TUNED else ' *'}", f"{max(map(len, found.values()))}"]
         for m in models:
-            cell = f"{values[m]:.3f}" if m in values else ("failed" if m in found else "")
+            cell = form.format(values[m]) if m in values else ("failed" if m in found else "")
             line.append(f"**{cell}**" if m in values and values[m] == best else cell)
         lines.append(line)
     return table(header, lines) + "\n\n\\* left alone while defaults were tuned."

@@ -38,7 +38,8 @@ from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
 AROUND_ALL = ("challenge", "gaussian_first", "few_first", "tie", "scout", "race_first")
-RACE = 10  # iterations after which a further start of a likelihood with many optima must not be behind
+# Likelihoods with many optima: iterations of each start, of which the best goes on, and of a search that then settles.
+HEAT, SETTLE = 10, 10
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
@@ -112,7 +113,7 @@ class GaussianProcess(Savable, WithArguments):
             print(f"{name}: {reason}", file=sys.stderr)
         trainer, starts = self._trainer(), further_starts(problem)
         if starts and trainer == self._search:
-            trainer = dataclasses.replace(self._search, race=RACE)
+            trainer = dataclasses.replace(self._search, heat=HEAT, settle=SETTLE)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),

@@ -8,7 +8,7 @@ import numpy as np
 
 from errorband import parameters
 from errorband.model import at_values
-from errorband.training.lbfgs import LBFGS
+from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
 from errorband.training.strategy import Found, Problem, Strategy, value_at
 
@@ -33,8 +33,11 @@ class Tie(Strategy):
         if tied is None or not isinstance(settings.trainer, LBFGS):
             return self.inner.run(problem, settings)
         together: Any = Tied(problem.objective(), tied)  # stands in for an objective
+        label = f"{problem.label(settings)}, tied"
+        # Before a race of several starts this is one of them, and is finished only if it is kept.
+        brief = dataclasses.replace(settings.trainer, settle=SETTLE) if settings.starts else settings.trainer
         try:
-            first = settings.trainer.train(together, together.theta0, label=f"{problem.label(settings)}, tied")
+            first = brief.train(together, together.theta0, label=label)
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
         theta, result = together.whole(first.result.theta), first.result
@@ -50,7 +53,14 @@ class Tie(Strategy):
         price = 0.5 * (len(theta) - len(result.theta)) * np.log(len(problem.data.y))
         if found.result.value > result.value + price:
             return dataclasses.replace(found, result=found.result.after(result))
-        kept = dataclasses.replace(result.after(found.result), theta=theta, tied=True, n_searched=len(result.theta))
+        before = [found.result]
+        if settings.starts:
+            left -= found.result.seconds
+            before.append(result)
+            first = settings.trainer.within(left).train(together, result.theta, label=label)
+            result = first.result
+            theta = together.whole(result.theta)
+        kept = dataclasses.replace(result.after(*before), theta=theta, tied=True, n_searched=len(result.theta))
         return Found(together.objective, theta, kept, first.warm)
 
 

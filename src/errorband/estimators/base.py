@@ -38,8 +38,9 @@ from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
 AROUND_ALL = ("challenge", "gaussian_first", "few_first", "tie", "scout", "race_first")
-# Likelihoods with many optima: iterations of each start, of which the best goes on, and of a search that then settles.
-HEAT, SETTLE = 10, 10
+# Likelihoods with many optima: iterations of each start, of which the best goes on; and of a search that then settles,
+# of fewer rows than this. With many rows ten iterations that gained nothing say nothing.
+HEAT, SETTLE, FEW = 10, 10, 400
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
@@ -113,7 +114,8 @@ class GaussianProcess(Savable, WithArguments):
             print(f"{name}: {reason}", file=sys.stderr)
         trainer, starts = self._trainer(), further_starts(problem)
         if starts and trainer == self._search:
-            trainer = dataclasses.replace(self._search, heat=HEAT, settle=SETTLE)
+            settle = SETTLE if len(data.y) < FEW else self._search.settle
+            trainer = dataclasses.replace(self._search, heat=HEAT, settle=settle)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),

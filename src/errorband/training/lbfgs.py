@@ -71,8 +71,9 @@ class LBFGS:
 
     def __post_init__(self):
         check_whole("LBFGS", "max_iter", self.max_iter)
-        if self.settle is not None:
-            check_whole("LBFGS", "settle", self.settle)
+        for name in ("settle", "heat"):
+            if getattr(self, name) is not None:
+                check_whole("LBFGS", name, getattr(self, name))
         for name in ("tolerance", "gradient_tolerance"):
             check_number("LBFGS", name, getattr(self, name), "a number, zero or more", zero=True)
         if self.max_seconds is not None:
@@ -154,11 +155,11 @@ class _Follow:
         self._best_value, self._best_theta = -np.inf, np.zeros(0)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        near = self.warm
+        near, best = self.warm, self.best
         if near is not None and any(np.array_equal(theta, start) for start in self.starts):
             near = Warm(near.rule, None)
-        elif self.best is not None and _nearer(theta, self._best_theta, self._theta) and self.best.rule is near.rule:
-            near = self.best
+        elif near and best and best.rule is near.rule and _nearer(theta, self._best_theta, self._theta):
+            near = best
         point = self.objective.evaluate(theta, near)
         before = self.objective.inference if near is None else near.rule
         if point.warm.rule is not before:

@@ -163,3 +163,14 @@ def test_a_search_settles_where_it_only_creeps():
     whole, brief = (search.maximise(flat, np.array([-1.2, 1.0])) for search in (whole, brief))
     assert brief.converged
     assert brief.iterations == 6 < whole.iterations  # the last five gained less than 0.05
+
+
+def test_only_the_best_of_several_starts_goes_on():
+    starts = [np.array([-1.2, 1.0]), np.array([1.1, 1.3]), np.array([-50.0, 40.0])]
+    alone, brief = ([LBFGS(max_iter=k).maximise(valley, start) for start in starts] for k in (200, 3))
+    raced = LBFGS(heat=3).maximise(valley, starts[0], restarts=starts[1:])
+    assert raced.starts == (brief[0].value, alone[1].value, brief[2].value)
+    assert raced.trace == alone[1].trace  # it goes on as if it had not waited
+    assert raced.iterations == alone[1].iterations + 6
+    assert raced.evaluations == alone[1].evaluations + brief[0].evaluations + brief[2].evaluations
+    assert raced.converged

@@ -12,7 +12,16 @@ from errorband import GPClassifier, GPRegressor
 from errorband.approximations import DTC
 from errorband.inference import EP, KL, Laplace
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Bernoulli, Gaussian, Huber, OutlierMixture, Softmax, StudentT
+from errorband.likelihoods import (
+    Bernoulli,
+    CompoundOutliers,
+    Gaussian,
+    Huber,
+    OutlierMixture,
+    Softmax,
+    StudentT,
+    Twinned,
+)
 from errorband.precision import double_precision
 
 KERNEL = SquaredExponential([0.8, 0.8], 1.44)
@@ -160,3 +169,21 @@ def test_outliers_visited_first_mislead_sequential_ep_and_not_the_double_loop():
         assert found.inference_status_.converged
         assert_allclose(found.log_evidence_, settled.log_evidence_, rtol=1e-6)
         assert_allclose(found.predict(X), settled.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("likelihood", [CompoundOutliers, Twinned])
+def test_an_evidence_that_is_round_off_is_none(likelihood):
+    """Of rows far apart, none an outlier, it is that of independent normal targets; with hardly any noise, nothing."""
+    X, y, warm, known = np.array([[0.0], [1.0], [2.0]]), np.array([0.3, 1.0, 2.0]), None, 0
+    for noise in 10.0 ** np.arange(-2.0, -24.0, -2.0):
+        kernel = {"mean": SquaredExponential(0.01, 1.0), "gate": SquaredExponential(1.0, 0.01)}
+        given = likelihood(noise_variance=noise, bias=9.0)
+        objective = GPRegressor(kernel, likelihood=given, inference=EP("parallel"), normalize=False).objective(X, y)
+        try:
+            point = objective.evaluate(objective.theta0, warm)
+        except np.linalg.LinAlgError:
+            continue
+        warm, known = point.warm, known + 1
+        assert point.status.converged
+        assert point.value == pytest.approx(np.sum(stats.norm.logpdf(y, scale=np.sqrt(1 + noise))), abs=0.1)
+    assert known >= 6

@@ -38,7 +38,7 @@ from errorband.training.strategy import further_starts
 
 # Strategies around those that the approximation asks for.
 AROUND_ALL = ("challenge", "gaussian_first", "few_first", "tie", "scout", "race_first")
-RACE = 10  # iterations after which a further start of a likelihood with many optima must not be behind
+HEAT = 10  # iterations of each start of a likelihood with many optima; the best of them goes on
 
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
@@ -114,7 +114,7 @@ class GaussianProcess(Savable, WithArguments):
         raced = started is not None and any(type(m.likelihood) is type(spec.likelihood) for m in before)
         trainer, starts = self._trainer(), () if raced else further_starts(problem)
         if trainer == LBFGS() and not problem.model.likelihood.conjugate:
-            trainer = LBFGS(settle=self._settle, race=RACE if starts else None)
+            trainer = LBFGS(settle=self._settle, heat=HEAT if starts else None)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),

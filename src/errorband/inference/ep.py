@@ -42,7 +42,9 @@ NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 FEW = 300  # rows: of more, sequential sweeps take minutes
-MEANINGFUL = 0.1  # EP's evidence is used only where the mismatch is below this: far from a fixed point it is arbitrary
+# EP's evidence is used only where the mismatch is below this, far from a fixed point it is arbitrary; and only where
+# its round-off is.
+MEANINGFUL = 0.1
 
 
 class EP(SiteInference):
@@ -251,7 +253,10 @@ class EP(SiteInference):
         share = self.share(data)
         terms = masked((log_z + _phi_gained(h, A, sites, share, cavity_cov)) / share, data.mask)
         log_evidence = conditioned.log_partition + jnp.sum(terms)
-        valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & jnp.isfinite(log_evidence)
+        # Noise of 1e-20 makes both sums 1e20, and their difference round-off; nothing that is NaN passes either.
+        size = jnp.abs(conditioned.log_partition) + jnp.sum(jnp.abs(terms))
+        told = jnp.isfinite(residual) & (jnp.finfo(size.dtype).eps * size < MEANINGFUL)
+        valid = conditioned.proper & jnp.all(jnp.where(data.mask, safe, True)) & told
         m = prior.mean + cavity_mean
         return _Look(h, A, new, _Seen(log_evidence, residual, valid, m, cavity_cov))
 

@@ -17,7 +17,7 @@ from errorband.data import TrainingData
 from errorband.inference import Inference
 from errorband.model import Model
 from errorband.training.lbfgs import draw_restarts
-from errorband.training.objective import Objective, Warm
+from errorband.training.objective import Objective, Point, Warm
 from errorband.training.result import FitResult, Trainer
 
 NOISIER = 5  # times that noise is tripled
@@ -213,6 +213,22 @@ class Start(Strategy):
         return Found(objective, objective.theta0, None)
 
 
+@dataclasses.dataclass(frozen=True)
+class Begun(Objective):
+    """An objective that remembers what it said where searches begin, from scratch, until these ask again."""
+
+    answers: dict[bytes, Point] = dataclasses.field(default_factory=dict)
+
+    def evaluate(self, theta, warm=None):
+        key = np.asarray(theta, float).tobytes()
+        if key in self.answers:
+            return self.answers.pop(key)
+        point = super().evaluate(theta, warm)
+        if warm is None:
+            self.answers[key] = point
+        return point
+
+
 class Maximise(Strategy):
     """One search, from ``settings.lead``, the starting values, some scattered around these, and ``settings.starts``."""
 
@@ -227,6 +243,7 @@ class Maximise(Strategy):
         if settings.lead is not None:
             theta0, restarts = settings.lead, [theta0, *restarts]
         if settings.starts:  # of likelihoods with many optima, for which inference may fail where a search begins
+            objective = Begun(problem.model, problem.rule, problem.data)
             theta0, *restarts = (with_enough_noise(objective, theta) for theta in (theta0, *restarts))
         result, warm = settings.trainer.train(
             objective,

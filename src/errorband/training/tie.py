@@ -8,7 +8,7 @@ import numpy as np
 
 from errorband import parameters
 from errorband.model import at_values
-from errorband.training.lbfgs import LBFGS
+from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
 from errorband.training.strategy import Found, Problem, Strategy, value_at
 
@@ -34,8 +34,11 @@ class Tie(Strategy):
         if tied is None or not isinstance(settings.trainer, LBFGS) or settings.equal is False:
             return self.inner.run(problem, settings)
         together: Any = Tied(problem.objective(), tied)  # stands in for an objective
+        label = f"{problem.label(settings)}, tied"
+        # Before a race of several starts this is one of them, and is finished only if it is kept.
+        brief = dataclasses.replace(settings.trainer, settle=SETTLE) if settings.starts else settings.trainer
         try:
-            first = settings.trainer.train(together, together.theta0, label=f"{problem.label(settings)}, tied")
+            first = brief.train(together, together.theta0, label=label)
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
         theta, result = together.whole(first.result.theta), first.result
@@ -53,7 +56,14 @@ class Tie(Strategy):
         assert found.result is not None
         if found.result.value > result.value + price(tied, len(problem.data.y)):
             return dataclasses.replace(found, result=found.result.after(result))
-        return Found(together.objective, theta, dataclasses.replace(result.after(found.result), **equal), first.warm)
+        before = [found.result]
+        if settings.starts:
+            left -= found.result.seconds
+            before.append(result)
+            first = settings.trainer.within(left).train(together, result.theta, label=label)
+            result = first.result
+            equal["theta"] = theta = together.whole(result.theta)
+        return Found(together.objective, theta, dataclasses.replace(result.after(*before), **equal), first.warm)
 
 
 def price(groups: np.ndarray, n: int) -> float:

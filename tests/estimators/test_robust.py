@@ -122,3 +122,16 @@ def test_hardly_any_noise_in_few_rows():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = GPRegressor(likelihood=StudentT()).fit(X, y)
     assert_allclose(model.predict(X), y, atol=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [0, 3])  # no answer after the search, and before that of a length-scale for each input
+def test_noise_that_vanishes_for_some_rows_is_no_failure(seed):
+    """Inference that a search has followed step by step may have no answer from scratch: what it had is kept."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (60, 5))
+    y = (rng.random(60) < 0.3) * rng.exponential(size=60)
+    model = GPRegressor(likelihood="heteroscedastic", random_state=0).fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(np.isfinite(mean))
+    assert np.all(std > 0)

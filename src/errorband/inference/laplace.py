@@ -19,6 +19,7 @@ from errorband.structures.sites import block_times, select
 LEAST_STEP = 1e-6  # the line search gives up below this
 ROUND_OFF = 1e-12  # change of the objective that is not counted as one, relative to its size
 FLOOR = 1e-4  # a gradient below this, in posterior standard deviations, is round-off if no step makes it smaller
+MEANINGFUL = 1e-4  # relative round-off of a posterior variance that has digits left
 ROUND = 8  # steps with the positive part of the curvature before those with the true one are tried
 POLISHING = 10  # most Newton steps with the true curvature in a row
 
@@ -123,7 +124,10 @@ class Laplace(SiteInference):
         moving = jax.grad(lambda structure: jnp.sum(v * structure.matvec(a)))(prior.structure)
         structure_bar = jax.tree.map(jnp.add, conditioned.adjoint(), moving)
         adjoint = PriorAtData(structure_bar, likelihood_bar, a + v)
-        valid = conditioned.proper & jnp.isfinite(value)
+        # Noise of some rows may vanish, and the evidence rise with it until factors of the posterior are round-off.
+        sharpest = jnp.max(masked(prior.structure.diagonal() * self._own_curvature(last.at), data.mask))
+        told = jnp.isfinite(value) & (jnp.finfo(value.dtype).eps * sharpest < MEANINGFUL)
+        valid = conditioned.proper & told
         return SiteRun(conditioned.sites, value, adjoint, self._converged(prior, terms, last), last.steps, valid)
 
     def _find_mode(self, prior: PriorAtData, terms: "_Terms", start: Sites) -> "_Newton":
@@ -139,11 +143,14 @@ class Laplace(SiteInference):
         going = lambda s: s.phase != DONE  # noqa: E731
         return jax.lax.while_loop(going, functools.partial(_step, self, prior, terms), state)
 
+    def _own_curvature(self, at: "_Point") -> Any:
+        """Of each latent value by itself, (N, L); zero where it is negative."""
+        return jnp.maximum(jnp.diagonal(at.curvature, axis1=1, axis2=2), 0.0)
+
     def _converged(self, prior: PriorAtData, terms: "_Terms", last: "_Newton") -> Any:
         """Whether the gradient vanished, or all that is left of it is round-off."""
         at, k = last.at, prior.structure.diagonal()
-        own = jnp.maximum(jnp.diagonal(at.curvature, axis1=1, axis2=2), 0.0)
-        left = masked(jnp.abs(at.a - at.gradient) * jnp.sqrt(k / (1.0 + k * own)), terms.data.mask)
+        left = masked(jnp.abs(at.a - at.gradient) * jnp.sqrt(k / (1.0 + k * self._own_curvature(at))), terms.data.mask)
         return (at.residual < self.tolerance) | (last.stalled & jnp.all(left < FLOOR))
 
 

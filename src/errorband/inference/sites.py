@@ -123,11 +123,14 @@ class SiteInference(Inference):
             if state is not None:
                 with contextlib.suppress(np.linalg.LinAlgError):
                     found = self.settle(prior, data, state)
-            if found is None or not bool(found[1].converged):
-                afresh = self.settle(prior, data, None)
-                # Where neither converges, as with hardly any noise, the worse of the two may be far from everything.
-                if found is None or bool(afresh[1].converged) or afresh[1].log_evidence > found[1].log_evidence:
-                    found = afresh
+            if found is None:
+                found = self.settle(prior, data, None)
+            elif not bool(found[1].converged):
+                with contextlib.suppress(np.linalg.LinAlgError):  # from scratch there may be no answer at all
+                    afresh = self.settle(prior, data, None)
+                    # Where neither converges, as with hardly any noise, the worse may be far from everything.
+                    if bool(afresh[1].converged) or afresh[1].log_evidence > found[1].log_evidence:
+                        found = afresh
             rule, run = found
             posterior = site_posterior(model, prior, data, run.sites)
         return Conclusion(float(run.log_evidence), posterior, run.sites, self._told(*found), rule)

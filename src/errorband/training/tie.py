@@ -52,7 +52,10 @@ class Tie(Strategy):
         better = settings.scouted and value_at(together.objective, known, first.warm) > result.value
         started = at_values(problem.model, together.objective.model_at(known if better else theta))
         left = settings.seconds - result.seconds
-        found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
+        try:
+            found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
+        except np.linalg.LinAlgError:  # inference that came here step by step may have no answer from scratch
+            return Found(together.objective, theta, dataclasses.replace(result, **equal), first.warm)
         assert found.result is not None
         if found.result.value > result.value + price(tied, len(problem.data.y)):
             return dataclasses.replace(found, result=found.result.after(result))

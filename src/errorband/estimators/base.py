@@ -111,6 +111,7 @@ class GaussianProcess(Savable, WithArguments):
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
+        # What was found for the same kind of noise has been through a race of starts.
         raced = started is not None and any(type(m.likelihood) is type(spec.likelihood) for m in before)
         trainer, starts = self._trainer(), () if raced else further_starts(problem)
         if trainer == LBFGS() and not problem.model.likelihood.conjugate:

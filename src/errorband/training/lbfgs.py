@@ -46,7 +46,7 @@ class LBFGS:
         Stop after this time with the best point so far.
     settle : int or None
         Stop when so many iterations gained less than a hundredth of a nat each. Five are enough to compare models, or
-        to go on from. A search may creep and then find its way: with many rows ten iterations say nothing.
+        to go on from. With Gaussian noise a search may creep and then find its way: ten iterations say nothing there.
     race : int or None
         After so many iterations give up a start that is behind where the best one before it was then.
     heat : int or None
@@ -71,7 +71,7 @@ class LBFGS:
 
     def __post_init__(self):
         check_whole("LBFGS", "max_iter", self.max_iter)
-        for name in ("settle", "heat"):
+        for name in ("settle", "race", "heat"):
             if getattr(self, name) is not None:
                 check_whole("LBFGS", name, getattr(self, name))
         for name in ("tolerance", "gradient_tolerance"):

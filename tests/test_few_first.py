@@ -6,7 +6,7 @@ import pytest
 from errorband import GPClassifier, GPRegressor
 from errorband.kernels import SquaredExponential
 from errorband.training import LBFGS
-from errorband.training.tie import price
+from errorband.training.tie import Tied, price
 
 
 @pytest.fixture
@@ -65,3 +65,31 @@ def test_fewer_than_twice_as_many_rows_are_searched_at_once(searches):
 def test_price_is_half_log_n_for_each_further_number():
     assert price(np.array([0, 0, 0, 1, 2]), 100) == pytest.approx(np.log(100))
     assert price(np.arange(4), 100) == 0.0
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_tied_length_scales_are_equal_wherever_the_search_begins(normalize):
+    """Values that another search found are no units; those of inputs as they come are."""
+    X = np.random.default_rng(0).normal(size=(30, 3)) * [1.0, 1.0, 1e4]
+    kernel = SquaredExponential([0.05, 40.0, 1e4])
+    objective = GPClassifier(kernel, normalize=normalize).objective(X, X[:, 0] > 0)
+    tied = Tied(objective, np.array([0, 0, 0, 1, 2]))
+    scales = objective.model_at(tied.whole(tied.theta0)).latent.kernel.lengthscale
+    ranges = np.ones(3) if normalize else np.ptp(X, axis=0)
+    np.testing.assert_allclose(scales / ranges, scales[0] / ranges[0], rtol=1e-12)
+
+
+def test_between_points_of_a_search_sites_are_nearly_exact(monkeypatch):
+    """With many rows: fewer sweeps, the same evidence; where a fit ends they are exact."""
+    X, y = labels([0, 1], 2, np.random.default_rng(1))
+    objective = GPClassifier(random_state=0).objective(X, y)
+    theta = objective.theta0 + 0.1
+    warm = objective.evaluate(objective.theta0).warm
+    strict = objective.evaluate(theta, warm)
+    monkeypatch.setattr("errorband.inference.sites.MANY", 100)
+    rough = objective.evaluate(theta, warm)
+    assert rough.status.sweeps < strict.status.sweeps
+    assert rough.value == pytest.approx(strict.value, abs=1e-6)
+    assert rough.gradient == pytest.approx(strict.gradient, abs=1e-3)
+    last, afresh = (objective.conclude(theta, start)[1].log_evidence for start in (rough.warm, None))
+    assert last == pytest.approx(afresh, abs=1e-9)

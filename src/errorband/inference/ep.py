@@ -161,14 +161,14 @@ class EP(SiteInference):
 
         adjoint = stationary_adjoint(prior, prior.structure.condition(sites), total)
         valid = now.valid & jnp.isfinite(now.log_evidence) & (now.residual < MEANINGFUL)
-        return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance, sweeps, valid)
+        return SiteRun(sites, now.log_evidence, adjoint, now.residual < self.tolerance * data.slack, sweeps, valid)
 
-    def settle(self, prior, data, state):
+    def settle(self, prior, data, state, slack=1.0):
         """From scratch, for a likelihood that is annealed: from the better of what that and its first sites lead to."""
         if state is None and prior.likelihood.annealed:
             ends = [run for run in self._from_afar(prior, data) if bool(run.valid)]
             state = max(ends, key=lambda run: float(run.log_evidence)).sites if ends else None
-        return super().settle(prior, data, state)
+        return super().settle(prior, data, state, slack)
 
     def _from_afar(self, prior: PriorAtData, data: TrainingData) -> list[SiteRun]:
         """Runs from the likelihood's first sites, and from much noise that is lowered, each from the sites before."""
@@ -285,14 +285,15 @@ class EP(SiteInference):
         step = jnp.asarray(1.0 - self.damping)
         unseen = _Seen.nothing(start)
         first = _Parallel(start, zero, zero, unseen, step, jnp.inf, 0, 0, 0, Memory.empty(start), False)
-        going = lambda state: _going(self, state) & (state.stuck < STUCK) & (state.still < STILL)  # noqa: E731
+        going = lambda state: _going(self, data, state) & (state.stuck < STUCK) & (state.still < STILL)  # noqa: E731
         return jax.lax.while_loop(going, functools.partial(_parallel_sweep, self, prior, data), first)
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> "_Sequential":
         """Update one site at a time, in an order drawn once."""
         order = jnp.asarray(np.random.default_rng(self.seed).permutation(data.y.shape[0]))
         step = functools.partial(_sequential_sweep, self, prior, data, order)
-        return jax.lax.while_loop(functools.partial(_going, self), step, _Sequential(start, _Seen.nothing(start), 0))
+        going = functools.partial(_going, self, data)
+        return jax.lax.while_loop(going, step, _Sequential(start, _Seen.nothing(start), 0))
 
 
 # ------------------------------------------------------------------------------------------------ loops
@@ -342,8 +343,8 @@ class _Visits(NamedTuple):
     posterior: State
 
 
-def _going(rule: EP, state: "_Parallel | _Sequential") -> Any:
-    return (state.sweeps < rule.max_sweeps) & ~(state.seen.residual < rule.tolerance)
+def _going(rule: EP, data: Data, state: "_Parallel | _Sequential") -> Any:
+    return (state.sweeps < rule.max_sweeps) & ~(state.seen.residual < rule.tolerance * data.slack)
 
 
 def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) -> _Parallel:
@@ -375,7 +376,7 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     finite = jnp.all(jnp.isfinite(mixed[0].precision)) & jnp.all(jnp.isfinite(mixed[1].precision))
     accelerated = taken & (memory.count > 1) & (residual < NEAR) & finite
     proposal = jax.tree.map(lambda s, d: s + step * d, *select(accelerated, mixed, (good, direction)))
-    done = taken & (residual < rule.tolerance)
+    done = taken & (residual < rule.tolerance * data.slack)
     stuck = state.stuck + (worse & (state.step < SHORT))
     still = jnp.where((residual < FLOOR) & (residual >= state.least), state.still + 1, 0)
     return _Parallel(
@@ -407,7 +408,7 @@ def _visit(rule: EP, prior: PriorAtData, data: Data, order: Any, i: Any, state: 
     n = order[i]
     h, A = (x[None] for x in posterior.marginal(n))
     site = jax.tree.map(lambda x: x[n][None], sites)
-    one = jax.tree.map(lambda x: x[n][None], data)
+    one = jax.tree.map(lambda x: x[n][None], dataclasses.replace(data, slack=None))
     cavity_mean, cavity_cov, safe = cavity(h, A, site, rule.share(one))
     mean, residual = jax.tree.map(lambda x: x[n][None], (prior.mean, prior.residual))
     part = PriorAtData(prior.structure, prior.likelihood, mean, residual)

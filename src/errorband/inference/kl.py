@@ -72,13 +72,13 @@ class KL(SiteInference):
     def ep_power(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return 0.0
 
-    def settle(self, prior, data, state):
+    def settle(self, prior, data, state, slack=1.0):
         """From scratch, for mixtures: from the sites of EP, if it finds any. Under the prior all rows are outliers."""
         likelihood = prior.likelihood
         if state is None and likelihood.closed_tilted and not likelihood.log_concave:
             with contextlib.suppress(np.linalg.LinAlgError):
                 state = EP(mode="parallel").settle(prior, data, None)[1].sites
-        return super().settle(prior, data, state)
+        return super().settle(prior, data, state, slack)
 
     def run(self, prior, data, start):
         """Natural-gradient ascent of the bound."""

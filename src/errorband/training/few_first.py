@@ -21,9 +21,10 @@ class FewFirst(Strategy):
     """Search on 400 rows until that settles; the search on all rows starts from there.
 
     An evaluation by EP or Laplace takes some thirty times as long with 1,500 rows as with 400, and few rows know most
-    of what all do. They may also know whether a length-scale for each input pays (:class:`Tie`): it does if it pays for
-    few rows, and it does not if what they gain, times as many rows as there are more, would not pay for all. For
-    likelihoods with sites and the whole covariance; several starts race (:class:`RaceFirst`).
+    of what all do. They also decide whether a length-scale for each input pays (:class:`Tie`): what few rows gain by
+    it, but for the half nat that any number gains by chance, grows with the rows, and must be worth its price on all of
+    them. The search on all rows ends as soon as it creeps. For likelihoods with sites and the whole covariance; several
+    starts race (:class:`RaceFirst`).
     """
 
     def run(self, problem, settings):
@@ -34,14 +35,16 @@ class FewFirst(Strategy):
         if not isinstance(settings.trainer, LBFGS) or not dear or known:
             return self.inner.run(problem, settings)
         few = Problem(model, problem.rule, some_rows(problem.data, settings, ROWS), problem.left_out).objective()
-        brief = dataclasses.replace(settings.trainer, settle=SETTLE).within(settings.seconds / 2)
+        brief = dataclasses.replace(settings.trainer, settle=SETTLE)
+        half, label = brief.within(settings.seconds / 2), f"{settings.name}, first on {ROWS} rows"
         try:
-            first = _searched(few, ties(problem), len(problem.data.y), brief, f"{settings.name}, first on {ROWS} rows")
+            first = _searched(few, ties(problem), len(problem.data.y), half, label)
         except np.linalg.LinAlgError:  # no answer on these rows
             return self.inner.run(problem, settings)
         left = 0.0 if first.result.interrupted else settings.seconds - first.result.seconds
         started = dataclasses.replace(problem, model=at_values(model, few.model_at(first.theta)))
-        found = self.inner.run(started, settings.within(left, scouted=True, equal=first.equal))
+        after = settings.within(left, trainer=brief, scouted=True, equal=first.equal)
+        found = self.inner.run(started, after)
         result = None if found.result is None else found.result.after(first.result)
         return dataclasses.replace(found, result=result)
 
@@ -63,8 +66,6 @@ def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS,
     if tied.interrupted:
         return _First(theta, tied, None)
     each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, label=label).result
-    n_few, gain, result = len(few.data.y), each.value - tied.value, each.after(tied)
-    if gain > price(groups, n_few):
-        return _First(each.theta, result, False)
-    pays = gain * n / n_few > price(groups, n)
-    return _First(each.theta, result, None) if pays else _First(theta, result, True)
+    more, n_few = len(groups) - len(np.unique(groups)), len(few.data.y)
+    pays = (each.value - tied.value - 0.5 * more) * n / n_few > price(groups, n)
+    return _First(each.theta if pays else theta, each.after(tied), not pays)

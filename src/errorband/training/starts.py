@@ -74,6 +74,17 @@ def started_from_data(model: Model, data: TrainingData) -> Model:
     return parameters.replace_values(model, values)
 
 
+def scales_from_data(model: Model, data: TrainingData) -> Model:
+    """The model with all length-scales that are free at what would be chosen from the data."""
+    X, values = np.asarray(data.X), {}
+    for l, latent in enumerate(model.latents):
+        free = [e for e in parameters.entries(latent.kernel) if e.path[-1] == "lengthscale" and not e.fixed]
+        blank: Any = parameters.replace_values(latent.kernel, {e.path: None for e in free})
+        chosen = {e.path: e.value for e in parameters.entries(blank.initialised(X, 1.0))}
+        values |= {("latents", str(l), "kernel", *e.path): np.where(e.free, chosen[e.path], e.value) for e in free}
+    return parameters.replace_values(model, values)
+
+
 def started_like(model: Model, known: Sequence[Model]) -> Model | None:
     """The model at the values found for the last one that has all its length-scales; features stay where they are.
 

@@ -10,6 +10,7 @@ from errorband import parameters
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
+from errorband.training.starts import scales_from_data
 from errorband.training.strategy import Found, Problem, Strategy, value_at
 
 # With more rows than this for each length-scale there is nothing to fear.
@@ -93,7 +94,8 @@ def ties(problem: Problem) -> np.ndarray | None:
 class Tied:
     """An objective as a function of fewer numbers: entries of a group move together.
 
-    Those of standardised inputs are equal. Inputs as they come have units; there the ratios are those of the start.
+    Those of standardised inputs are equal. Inputs as they come have units; there the ratios are those that the data
+    suggest.
     """
 
     objective: Objective
@@ -117,7 +119,8 @@ class Tied:
     @functools.cached_property
     def offset(self) -> np.ndarray:
         """What is added to each entry."""
-        ratios = self.objective.theta0 - self.theta0[self.groups]
+        fresh = parameters.pack(scales_from_data(self.objective.model, self.objective.data))
+        ratios = fresh - (np.bincount(self.groups, fresh) / np.bincount(self.groups))[self.groups]
         return ratios if np.max(np.abs(ratios)) > UNITS else np.zeros(len(ratios))
 
     @property

@@ -6,8 +6,9 @@ from scipy import stats
 
 import errorband
 from errorband import GPRegressor
-from errorband.estimators.bands import Bands, errors_of_rows_left_out, shaped
+from errorband.estimators.bands import Bands, errors_of_rows_left_out, learned_bands, shaped
 from errorband.kernels import SquaredExponential
+from errorband.likelihoods import Gaussian
 from errorband.predictive import GaussianPredictive
 from errorband.training import LBFGS
 
@@ -214,3 +215,15 @@ def test_nonsense_is_refused():
     with pytest.raises(ValueError, match="skew"):
         Bands(1.0, 5.0, -1.0)
     assert isinstance(Bands(2.0).reshaped(GaussianPredictive([0.0], [1.0]), np.zeros((1, 1))), GaussianPredictive)
+
+
+def test_errors_are_not_told_by_themselves_where_nothing_is_predicted():
+    """A mean without a target is the lower the higher the target is: errors would depend on it, and bands be absurd."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.exponential(size=300)
+    nothing = GPRegressor(SquaredExponential(30.0, 1e-6), likelihood=Gaussian(float(np.var(y))))
+    objective = nothing.objective(X, y)
+    (found,) = learned_bands(objective, objective.theta0, None)
+    assert found.spread is None
+    truth = np.ptp(stats.expon.ppf([0.025, 0.975])) / np.ptp(stats.norm.ppf([0.025, 0.975]))
+    assert found.width == pytest.approx(truth, abs=0.1)

@@ -88,7 +88,7 @@ def test_on_all_rows_the_winner_meets_the_first_candidate(monkeypatch):
     monkeypatch.setattr(candidates, "_fitted", spoiled)
     model = GPRegressor("auto", random_state=0).fit(x, y)
     first = seen[0][1]
-    assert [s for s in seen if s[0] == candidates.ON_ALL] == [(candidates.ON_ALL, name, 80) for name in ("rq", first)]
+    assert [s for s in seen if s[0] == candidates.ON_ALL] == [(candidates.ON_ALL, name, 80) for name in (first, "rq")]
     assert model.candidates_.winners() == {"kernel": first}
     assert model.candidates_.n_rows[-2:] == (80, 80)
     assert model.log_evidence_ == pytest.approx(GPRegressor(random_state=0).fit(x, y).log_evidence_, abs=0.05)
@@ -113,6 +113,9 @@ def test_leave_one_out_has_a_word():
     as_high = Fit("kernel", "as high", object(), 10.05, 10.05, -1.0 - z, 0.0)
     assert chosen([best, as_high]) is best  # the first of two between which a search cannot tell
     assert chosen([failed, failed]) is failed
+    doubtful = Fit("kernel", "more evidence, worse predictions", object(), 20.0, 20.0, -1.01 - z, 0.0)
+    assert chosen([best, doubtful]) is best  # the default
+    assert chosen([failed, doubtful, best]) is doubtful  # there is no default to compare with
 
 
 # ------------------------------------------------------------------------------------------------------- residuals

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.optimize
 from scipy.special import expit, gammaincinv, ndtri
 
-from errorband.estimators.spread import HEAVIEST, Spread, learned_spread
+from errorband.estimators.spread import HEAVIEST, Spread, informative, learned_spread
 from errorband.predictive import GaussianPredictive, Predictive, StudentPredictive
 from errorband.quadrature import gauss_hermite
 from errorband.skew_student import SkewStudent
@@ -168,8 +168,9 @@ def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | 
     if not np.all(np.isfinite(z)):
         return None
     own = _own_noise_only(objective.data.noise_variance, n)
-    X = np.asarray(objective.data.X)[own]
-    return [shaped(each[own], X, m[own]).bands for each, m in zip(z.T, mean.T, strict=True)]
+    X, y = np.asarray(objective.data.X)[own], objective.data.y.reshape(n, -1)[own]
+    means = [informative(m, target) for m, target in zip(mean[own].T, y.T, strict=True)]
+    return [shaped(each, X, m).bands for each, m in zip(z[own].T, means, strict=True)]
 
 
 def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:

@@ -50,7 +50,7 @@ class Candidates:
     ----------
     argument, name : tuples of str
         What each candidate was for ("kernel", "likelihood"), and its name, in the order they were tried. For "all rows"
-        the winner and the first candidate, if they met there.
+        the first candidate and the winner, if they met there.
     log_evidence : tuple of float
         Log evidence of each; −∞ for one that could not be fitted.
     score : tuple of float
@@ -156,7 +156,7 @@ def fit_best(
         first = {argument: names[0] for argument, names in stages.items()}
         rivals = [(best, kept[-1:])]
         if best != first and 2 * n < len(y) <= MOST:
-            rivals.append((first, []))  # searched afresh: few rows may lead away from what all of them know
+            rivals.insert(0, (first, []))  # searched afresh: few rows may lead away from what all of them know
         whole, best, finals = _on_all_rows(estimator, rivals, X, y, given, bands)
     if finals or n == len(y):  # whose warnings were not heard
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
@@ -287,13 +287,16 @@ def _rows(X: Any, which: np.ndarray) -> Any:
 def chosen(stage: list[_Fit]) -> _Fit:
     """The best score, unless another is better by leave-one-out log density, by more than two standard errors.
 
-    The first of those with the same score, to what a search leaves open.
+    Only what predicts rows left out as well as the first, the default, is in question. The first of those with the same
+    score, to what a search leaves open.
     """
-    highest = max(f.score for f in stage)
-    best = next(f for f in stage if f.score >= highest - SAME)
+    first = stage[0]
+    rivals = [f for f in stage if f is first or not np.mean(f.loo) < np.mean(first.loo)]
+    highest = max(f.score for f in rivals)
+    best = next(f for f in rivals if f.score >= highest - SAME)
     if best.model is None:
-        return stage[0]
-    for other in sorted(stage, key=lambda f: -f.score):
+        return first
+    for other in sorted(rivals, key=lambda f: -f.score):
         gain = other.loo - best.loo
         if other.model is not None and np.mean(gain) > 2 * np.std(gain) / np.sqrt(len(gain)):
             best = other

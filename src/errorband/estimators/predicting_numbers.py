@@ -11,6 +11,7 @@ from errorband.estimators.base import GaussianProcess
 from errorband.estimators.drawing import joint, normal_draws
 from errorband.estimators.leave_one_out import LeaveOneOut
 from errorband.estimators.several_targets import check_one, stacked
+from errorband.estimators.spread import informative
 from errorband.parameters.checks import check_answer, check_latent, check_whole, generator
 from errorband.posterior.base import latent_of
 from errorband.precision import double_precision
@@ -330,7 +331,7 @@ class PredictsTargets(GaussianProcess):
             return plain.log_density, 0.0
         if np.ptp(plain.y) == 0 or not np.all(np.isfinite(z)):
             return plain.log_density, 0.0
-        found = shaped(z, np.asarray(self._rows().X), own.mean)
+        found = shaped(z, np.asarray(self._rows().X), informative(own.mean, self._rows().y))
         more = found.log_density + 0.5 * z**2 + 0.5 * np.log(2 * np.pi)
         gain = float(np.sum(more)) - 0.5 * found.n_numbers * np.log(n)
         return (plain.log_density + more, gain) if gain > 0 else (plain.log_density, 0.0)

@@ -23,6 +23,7 @@ from errorband.estimators.predicting_numbers import PredictsTargets
 from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
 from errorband.estimators.several_targets import check_one, fit_targets, n_columns
 from errorband.estimators.spec import Spec, as_likelihood, as_transform
+from errorband.estimators.spread import informative
 from errorband.estimators.validation import (
     check_columns_are_numeric,
     check_kind,
@@ -46,9 +47,6 @@ WORTH, WORTH_BEYOND = 0.02, 0.1
 
 # Rows that "auto" learns the hyperparameters of another noise from, at most: with 1,500 an evaluation takes seconds.
 DEAR = 600
-
-# Predictions that vary by less than this share of the targets say nothing of the noise.
-LEAST_PREDICTED = 0.1
 
 
 class GPRegressor(RegressorMixin, PredictsTargets):
@@ -436,9 +434,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         z = (data.y - found.mean) / found.std
         if not np.all(np.isfinite(z)):
             return
-        # Where nothing is predicted, what is left of leave-one-out means is an image of the targets themselves.
-        mean = found.mean if np.std(found.mean) > LEAST_PREDICTED * np.std(data.y) else np.zeros(len(z))
-        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), mean)
+        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), informative(found.mean, data.y))
         known = {"heteroscedastic"} if getattr(getattr(self, "bands_", None), "spread", None) is not None else set()
         news = {name: gain for name, gain in self.noise_gains_.items() if name not in known}
         told = noise_check.advice(news, len(data.y)) if self.likelihood is None else None

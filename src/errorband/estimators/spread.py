@@ -22,6 +22,8 @@ MOST_COLUMNS = 100  # with more inputs only the prediction counts
 HEAVIEST, NORMAL = 0.45, 1e-4
 LARGEST = 10.0  # log of a factor: nothing is learned from errors of another order
 
+LEAST_PREDICTED = 0.1  # standard deviation of predictions, in units of that of the targets, below which they are none
+
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
@@ -87,6 +89,14 @@ def learned_spread(z: np.ndarray, X: np.ndarray, mean: np.ndarray) -> Learned | 
     usual = np.exp(np.quantile(B @ w, [0.05, 0.95]))
     spread = Spread(*(tuple(a.tolist()) for a in (shift, unit, w)), usual=(float(usual[0]), float(usual[1])))
     return Learned(spread, B @ w - leverage * score)
+
+
+def informative(mean: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Leave-one-out predictions (n,) as something that errors may depend on: zeros where nothing is predicted.
+
+    There what is left of them is an image of the targets themselves: a mean without y is the lower the higher y is.
+    """
+    return mean if np.std(mean) > LEAST_PREDICTED * np.std(y) else np.zeros(len(mean))
 
 
 def _columns(X: np.ndarray, mean: np.ndarray, number: int) -> np.ndarray:

@@ -362,7 +362,7 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     worse, back = ~state.accelerated & (grows | oscillates), state.accelerated & grows
     shrunk = jnp.where(now.valid, SHRINK * state.step, SHRINK_IMPROPER * state.step)
     step = jnp.where(worse, jnp.maximum(shrunk, LEAST_STEP), jnp.minimum(1.0, GROW * state.step))
-    step = jnp.where(back, state.step, step)
+    step = jnp.where(state.accelerated, state.step, step)
     # If the posterior is improper, return to the last good sites and take a shorter step in the same direction.
     taken = now.valid & ~back
     good = select(taken, state.sites, state.good)

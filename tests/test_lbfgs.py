@@ -174,3 +174,20 @@ def test_only_the_best_of_several_starts_goes_on():
     assert raced.iterations == alone[1].iterations + 6
     assert raced.evaluations == alone[1].evaluations + brief[0].evaluations + brief[2].evaluations
     assert raced.converged
+
+
+def test_points_without_an_answer_do_not_end_a_search():
+    """Close to the maximum there is none: a step into that region came back so far that nothing seemed to be gained."""
+    share = 0.1 * np.arange(1, 5)
+
+    def walled(theta):
+        x, rest = theta[0], theta[1:] - theta[0]
+        if x > 3.3:
+            raise np.linalg.LinAlgError("beyond the wall")
+        slope = 1 - 0.002 * np.exp(2 * x) + 2 * share @ rest
+        return float(x - 0.001 * np.exp(2 * x) - share @ rest**2), np.r_[slope, -2 * share * rest]
+
+    found = LBFGS().maximise(walled, np.r_[-20.0, np.ones(4)])
+    assert found.converged
+    assert_allclose(found.theta, 0.5 * np.log(500), atol=1e-2)
+    assert found.evaluations < 40

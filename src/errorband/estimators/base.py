@@ -40,6 +40,10 @@ from errorband.training.strategy import further_starts
 AROUND_ALL = ("challenge", "gaussian_first", "few_first", "tie", "scout", "race_first")
 HEAT = 10  # iterations of each start of a likelihood with many optima; the best of them goes on
 
+# With so many rows a search with Gaussian noise ends when so many iterations gained next to nothing. It may creep and
+# then find its way: on the power-plant table ten would be too few.
+MANY, PATIENCE = 1000, 30
+
 # Attributes that some fits set and others do not.
 OF_ONE_FIT = (
     *("active_rows_", "inducing_sweep_", "moved_inducing_", "certificate_", "estimators_", "posterior_", "_state"),
@@ -116,6 +120,8 @@ class GaussianProcess(Savable, WithArguments):
         trainer, starts = self._trainer(), () if raced else further_starts(problem)
         if trainer == LBFGS() and not problem.model.likelihood.conjugate:
             trainer = LBFGS(settle=self._settle, heat=HEAT if starts else None)
+        elif trainer == LBFGS() and len(data.y) >= MANY:
+            trainer = LBFGS(settle=PATIENCE)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),

@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -26,8 +26,12 @@ REACH = 25.0
 # Iterations after which a search that only creeps has settled, if its result is to be gone on with.
 SETTLE = 5
 
-# What a bad point is taken to be worth: this much below the best value so far, relatively.
+# A value is none if it is this much below the best so far, relatively.
 FAR_BELOW = 1e10
+
+# A bad point is told to be worse than where the line search began by as much as the slope there promised, or by this,
+# relatively. The search then comes back nine tenths of the way; of a value far below it would make a step too short.
+BELOW = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +182,14 @@ class _OutOfTime(Exception):
     pass
 
 
+class _Told(NamedTuple):
+    """A point and its value and gradient."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
 class _Run:
     """One start: keeps the best point whatever happens to the search.
 
@@ -191,6 +203,8 @@ class _Run:
         self.objective, self.report, self.deadline, self.ahead = objective, report, deadline, ahead
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
         self.evaluations, self.trace = 0, []
+        self.last: _Told | None = None
+        self.began: _Told | None = None  # where the present line search did
         self.told: list[tuple[float, np.ndarray]] = []  # answers to SciPy, in order
         self.asked, self.iteration = 0, 0
         self.stop, self.limit = Stop.LINE_SEARCH, None
@@ -259,16 +273,23 @@ class _Run:
             value, gradient = self.objective(theta)
         except np.linalg.LinAlgError as failure:
             self.last_failure, value, gradient = str(failure), -np.inf, np.zeros_like(theta)
-        worst = -self.best_value if np.isfinite(self.best_value) else 0.0
-        too_bad = worst + FAR_BELOW * (1.0 + abs(worst))
-        # A first step can end at the bounds, where a value of -1e30 would make the line search take no step at all.
+        best = self.best_value if np.isfinite(self.best_value) else 0.0
         # Where a search starts any value will do: noise of variance 1e-12 makes it -1e12, and the search leads away.
-        far_below = self.evaluations > 1 and -value >= too_bad
+        far_below = self.evaluations > 1 and value <= best - FAR_BELOW * (1.0 + abs(best))
         if far_below or not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return too_bad, np.zeros_like(theta)
+            return self._refused(theta), np.zeros_like(theta)
+        self.last = _Told(theta.copy(), value, gradient)
+        self.began = self.began or self.last
         if value > self.best_value:
             self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
         return -value, -gradient
+
+    def _refused(self, theta: np.ndarray) -> float:
+        """What a bad point is told to be, as something to be minimised."""
+        if self.began is None:
+            return 0.0
+        promised = abs(float(self.began.gradient @ (theta - self.began.theta)))
+        return max(promised, BELOW * (1.0 + abs(self.began.value))) - self.began.value
 
     def after_iteration(self, theta: np.ndarray) -> None:
         """Stop when an iteration gained less than the tolerance, relative to the value, or to 1 if that is more."""
@@ -277,6 +298,7 @@ class _Run:
             return
         before = self.trace[-1] if self.trace else self.first_value
         self.trace.append(self.best_value)
+        self.began = self.last  # SciPy goes on from the last point it asked for
         self.report(self.best_value, len(self.trace))
         size = max(1.0, abs(before), abs(self.best_value))
         k = self.settings.settle

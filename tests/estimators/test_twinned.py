@@ -19,7 +19,7 @@ from errorband.inference import EP, KL, Laplace
 from errorband.kernels import Constant, SquaredExponential, White
 from errorband.likelihoods import Ignorance, OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 from errorband.parameters import Change, Parameter
-from errorband.training import Settings, race_first
+from errorband.training import Settings, gaussian_first, race_first
 from errorband.training.strategy import Maximise, with_enough_noise
 from errorband.training.trimmed import trimmed
 
@@ -66,6 +66,18 @@ def test_starts_race_on_some_of_the_rows(monkeypatch):
     assert len(model.fit_result_.starts) == 1  # on all rows
     assert model.fit_result_.evaluations > 30  # those of the race count
     assert np.sqrt(np.mean((model.predict(X) - f) ** 2)) < 0.1
+
+
+def test_what_has_raced_is_not_started_anew(burst, monkeypatch):
+    """As ``kernel="auto"`` does for all kernels after the first, and on all rows."""
+    X, y, _ = data(BURST)
+    searched = []
+    search = gaussian_first.gaussian_search
+    monkeypatch.setattr(gaussian_first, "gaussian_search", lambda *given: searched.append(1) or search(*given))
+    again = GPRegressor(likelihood=Twinned(), optimizer=LBFGS(max_iter=2))
+    again._fitted_before = [burst._model]
+    assert len(again.fit(X, y).fit_result_.starts) == 1
+    assert not searched
 
 
 @pytest.mark.slow

@@ -435,8 +435,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         if not np.all(np.isfinite(z)):
             return
         self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), informative(found.mean, data.y))
-        known = {"heteroscedastic"} if getattr(getattr(self, "bands_", None), "spread", None) is not None else set()
-        news = {name: gain for name, gain in self.noise_gains_.items() if name not in known}
+        bands = getattr(self, "bands_", None)
+        known = "heteroscedastic" if bands is not None and bands.spread is not None else None
+        news = {name: gain for name, gain in self.noise_gains_.items() if name != known}
         told = noise_check.advice(news, len(data.y)) if self.likelihood is None else None
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)

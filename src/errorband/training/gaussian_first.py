@@ -34,12 +34,13 @@ class GaussianFirst(Strategy):
     is that it follows them. So the search starts with a smoother function
     (:attr:`errorband.likelihoods.Likelihood.from_gaussian` has the factors), from which a burst looks wrong. Another
     start is a process of those rows that agree with one another (:mod:`errorband.training.trimmed`), and the starts
-    that the likelihood asks for race against these. Only where length-scales were left out.
+    that the likelihood asks for race against these. Only where length-scales were left out, and not where the starts
+    are: what a race of them led to before is gone on with.
     """
 
     def run(self, problem, settings):
         factors = problem.model.likelihood.from_gaussian
-        wanted = isinstance(settings.trainer, LBFGS) and problem.data.y.ndim == 1
+        wanted = isinstance(settings.trainer, LBFGS) and settings.starts and problem.data.y.ndim == 1
         if not factors or not wanted or not other_starts(problem.model, problem.left_out):
             return self.inner.run(problem, settings)
         data = some_rows(problem.data, settings)

@@ -56,3 +56,12 @@ def test_effort_by_what_comes_out(monkeypatch):
     for n in (3, 300):
         assert table(np.ones(n), np.ones(n)).shape == (n, n)
     assert asked == [35_000, 200_000]
+
+
+def test_what_only_calls_lapack_is_not_worth_the_greatest_effort(monkeypatch):
+    asked = []
+    monkeypatch.setattr(programs, "_understood", lambda size: asked.append(size))
+    factor = programs.program(lapack=True)(lambda A: jnp.linalg.cholesky(A))
+    for n in (3, 500):
+        assert factor(np.eye(n)).shape == (n, n)
+    assert asked == [35_000, 200_000]

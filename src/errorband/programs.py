@@ -16,19 +16,26 @@ from jax.core import Tracer
 # Options for programs whose arguments hold at most so many numbers. Without fusion emitters ours compile in two thirds
 # of the time, but a large covariance takes a fifth longer. Level 0 halves the rest; the code takes up to twice as long.
 _SMALL = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+MIDDLE = 200_000
 EFFORTS: dict[float, dict[str, Any] | None] = {
     35_000: {"xla_backend_optimization_level": 0, **_SMALL},
-    200_000: {"xla_backend_optimization_level": 1, **_SMALL},
+    MIDDLE: {"xla_backend_optimization_level": 1, **_SMALL},
     float("inf"): None,
 }
 
 
 def program(
-    function: Callable[..., Any] | None = None, *, numbers: Callable[..., int] | None = None, **options: Any
+    function: Callable[..., Any] | None = None,
+    *,
+    numbers: Callable[..., int] | None = None,
+    lapack: bool = False,
+    **options: Any,
 ) -> Any:
     """``jax.jit``, which compiles the quicker the fewer numbers there are. Takes the options of ``jax.jit``.
 
-    These are the numbers that the arguments hold, unless ``numbers``, a function of the arguments, says otherwise.
+    These are the numbers that the arguments hold, unless ``numbers``, a function of the arguments, says otherwise. A
+    program that does little but call LAPACK (``lapack``) is never worth the greatest effort: that takes twice as long to
+    compile and no less to run.
 
     Examples
     --------
@@ -41,7 +48,7 @@ def program(
     3.0
     """
     if function is None:
-        return functools.partial(program, numbers=numbers, **options)
+        return functools.partial(program, numbers=numbers, lapack=lapack, **options)
     inner = jax.jit(function, **options)
 
     @functools.cache
@@ -54,6 +61,7 @@ def program(
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return inner(*args)  # part of a larger program, which decides
         many = numbers(*args) if numbers is not None else sum(getattr(leaf, "size", 1) for leaf in leaves)
+        many = min(many, MIDDLE) if lapack else many
         return compiled_for(next(size for size in EFFORTS if many <= size))(*args)
 
     return run

@@ -59,7 +59,11 @@ def predicted(model):
             {"likelihood": StudentT(4.0, 0.3), "inference": TIGHT}, y, marks=pytest.mark.slow, id="Student-t, EP"
         ),
         pytest.param(
-            {"likelihood": StudentT(4.0, 0.3), "approximation": PowerEP(power=0.5, inducing_inputs=INDUCING)},
+            {
+                "likelihood": StudentT(4.0, 0.3),
+                "approximation": PowerEP(power=0.5, inducing_inputs=INDUCING),
+                "inference": EP(power=0.5, tolerance=1e-9),
+            },
             y,
             marks=pytest.mark.slow,
             id="Student-t, power EP",

@@ -247,13 +247,13 @@ def _pull_back(model: Model, X: Any, layout: Any, adjoint: PriorAtData) -> Model
     return gradient(lambda m: m.inner(X, layout, adjoint), model)
 
 
-@program
+@program(lapack=True)
 def run_rule(rule: SiteInference, prior: PriorAtData, data: Data, start: Sites) -> SiteRun:
     """Run a rule, compiled, from these sites."""
     return rule.run(prior, data, start)
 
 
-@program
+@program(lapack=True)
 def _conditioned(prior: PriorAtData, sites: Sites) -> Any:
     return prior.structure.condition(sites)
 
@@ -268,7 +268,7 @@ def _unseen(model: Model, X: Any) -> Any:
     return jnp.broadcast_to(jnp.stack(each, axis=1), (len(X), model.likelihood.n_latents))
 
 
-@program
+@program(lapack=True)
 def _cavities(prior: PriorAtData, sites: Sites, unseen: Any) -> tuple[Any, Any, Any]:
     conditioned = prior.structure.condition(sites)
     mean, cov, safe = cavity(*conditioned.marginals(), sites)

@@ -34,8 +34,8 @@ def program(
     """``jax.jit``, which compiles the quicker the fewer numbers there are. Takes the options of ``jax.jit``.
 
     These are the numbers that the arguments hold, unless ``numbers``, a function of the arguments, says otherwise. A
-    program that does little but call LAPACK (``lapack``) is never worth the greatest effort: that takes twice as long to
-    compile and no less to run.
+    program that does little but call LAPACK (``lapack``) is never worth the greatest effort: that takes twice as long
+    to compile and no less to run.
 
     Examples
     --------

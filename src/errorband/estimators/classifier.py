@@ -57,14 +57,14 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         How labels arise from the latent function. "probit" and "logit" are the link of two classes, and of each class
         against the rest, with a learned bias if ``mean`` is zero; the joint model of several classes then is the
         softmax. "auto" chooses one of the two. Objects: ``Bernoulli("probit", bias=..., label_noise=...)``,
-        ``RobustThreshold()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
+        ``RobustThreshold()``, ``TwinnedLabels()``, ``Softmax(C)``, ``Ordinal(C)`` (classes in their sorted order).
     approximation : "auto", "exact", another name or Approximation
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
-        :mod:`errorband.approximations`, or ``"fitc(200)"``. "auto": whole up to 2000 rows (fewer with more than two
-        classes), else ``FITC()``.
+        :mod:`errorband.approximations`, or ``"fitc(200)"``. "auto": whole up to 2000 rows (fewer in a joint model of
+        more than two classes), else ``FITC()``.
     inference : "auto", "laplace", "ep", "kl" or Inference
-        How the posterior is found. "auto": EP with one latent function, Laplace with several; ``inference_`` says
-        which it was.
+        How the posterior is found. "auto": EP with one latent function and for ``TwinnedLabels``, Laplace with
+        several; ``inference_`` says which it was.
     multi_class : {"auto", "joint", "one_vs_rest"}
         For three or more classes: one model with a latent function for each class, or a two-class model for each class
         against the others, their probabilities normalised. Two classes are one two-class model either way. "auto":

@@ -75,9 +75,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         :mod:`errorband.approximations`, or ``"fitc(200)"``. Features that are a whole prior can be given as they are.
         "auto": whole up to 5000 rows (2000 if noise is not Gaussian, 1000 with two latent functions), else ``FITC()``.
     inference : "auto", "conjugate", "laplace", "ep", "kl" or Inference
-        How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for
-        likelihoods of several latents, else by EP; see ``inference_``. Where the likelihood is not log-concave, the
-        search before it goes by Laplace's evidence.
+        How the posterior is found. "auto": in closed form for Gaussian noise, by Laplace's approximation for several
+        latent functions (twinned models by EP, whose integrals are closed there), else by EP; see ``inference_``.
+        Where a likelihood of one latent function is not log-concave, the search before it goes by Laplace's evidence.
     optimizer : "lbfgs", LBFGS or None
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
@@ -92,8 +92,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         at it.
     calibrate : bool
         Learn the shape of the predictive distribution from leave-one-out errors, in which hyperparameters too are those
-        of the other rows: Student's, with a width of its own. For Gaussian noise without approximation, from 20 rows
-        on; ``optimizer=None`` learns nothing. The function itself (``latent=True``) is not concerned.
+        of the other rows: Student's, which may be skew, with a scale that may depend on inputs and prediction. For
+        Gaussian noise without approximation, from 20 rows on; ``optimizer=None`` learns nothing. The function itself
+        (``latent=True``) is not concerned.
     normalize : bool
         Standardise inputs and targets first, so that starting values suit any data and the prior mean zero is the mean
         of the targets. All that you give and get stays in the units of the data.
@@ -147,7 +148,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     outlier_probability_ : array (n,)
-        Probability of each training row to be an outlier; only with ``OutlierMixture``.
+        Probability of each training row to be an outlier; with robust likelihoods: ``OutlierMixture``, ``StudentT``,
+        ``DoubleExponential``, ``Huber``, ``Twinned`` and its relatives.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

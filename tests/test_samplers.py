@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest, multivariate_normal
+from sklearn.base import clone
 
 import dense_reference as dense
 import errorband
@@ -13,7 +14,7 @@ from errorband import GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE, PowerEP
 from errorband.inference import EP, MCMC
 from errorband.kernels import SquaredExponential
-from errorband.likelihoods import Gaussian, Twinned
+from errorband.likelihoods import Gaussian, Poisson, StudentT, Twinned
 from errorband.precision import double_precision
 from errorband.samplers import Chains, anneal, elliptical_slices, no_u_turns
 from errorband.samplers.run import _run
@@ -138,6 +139,32 @@ def test_annealing_is_shorter_from_the_posterior_than_from_the_prior():
     for wrong in ({"runs": 1}, {"temperatures": 0}):
         with pytest.raises(ValueError, match=f"annealed_evidence.*{next(iter(wrong))}"):
             model.annealed_evidence(**wrong)
+
+
+def test_exposures_are_known_to_samplers():
+    """The log of the exposure is beside the function, not part of it: draws, their evidence, and that of FullBayes."""
+    people = np.linspace(5.0, 50.0, 20)
+    table = np.column_stack([X, people])
+    counts = np.round(people * np.exp(0.5 * np.sin(X[:, 0]) - 1))
+    ep = GPRegressor(KERNEL, likelihood=Poisson(), exposure=2, inference=EP(), **GIVEN).fit(table, counts)
+    drawn = clone(ep).set_params(inference=MCMC(draws=1000, thin=3)).fit(table, counts)
+    assert_allclose(drawn.predict(table), ep.predict(table), rtol=0.05)
+    annealed = ep.annealed_evidence(runs=100, temperatures=200, random_state=0)
+    assert abs(annealed.log_evidence - ep.log_evidence_) < 4 * annealed.error + 0.02
+    objective = clone(ep).objective(table, counts)
+    with double_precision():
+        value = log_target(objective, objective.theta0, 1.0)(objective.theta0)
+    assert_allclose(value, objective.evaluate(objective.theta0).value, rtol=1e-9)
+
+
+def test_annealed_evidence_is_of_targets_as_given():
+    """With weights, standardised and transformed, as ``log_evidence_`` is."""
+    weight = np.where(np.arange(20) % 3 == 0, 2.0, 1.0)
+    noise = {"likelihood": StudentT(4.0, 0.3), "inference": EP(), "optimizer": None}
+    for y, transform in ((100 * DATA_Y[:20], None), (np.exp(DATA_Y[:20]), "log")):
+        model = GPRegressor(KERNEL, target_transform=transform, **noise).fit(X, y, sample_weight=weight)
+        annealed = model.annealed_evidence(runs=100, temperatures=200, random_state=0)
+        assert abs(annealed.log_evidence - model.log_evidence_) < 4 * annealed.error + 0.1
 
 
 def test_sampled_models_are_kept_and_repeatable(sampled, tmp_path):

@@ -426,7 +426,7 @@ class GaussianProcess(Savable, WithArguments):
     ) -> Annealed:
         """Estimate ``log_evidence_`` by annealed importance sampling: a judge of Laplace, EP and KL, with an error bar.
 
-        For small data without approximation. Needs BlackJAX (``pip install "errorband[mcmc]"``).
+        For small data without approximation. Needs BlackJAX (the extra ``mcmc``).
 
         Parameters
         ----------
@@ -450,8 +450,8 @@ class GaussianProcess(Savable, WithArguments):
             raise ValueError(f"start={start!r}: choose 'posterior' or 'prior'.")
         near = self.posterior_ if start == "posterior" else None
         found = annealed_evidence(self._model, data, near, runs=runs, temperatures=temperatures, seed=random_state)
-        shift = len(data.y) * float(np.log(self.scaling_.y_scale))
-        return dataclasses.replace(found, log_evidence=found.log_evidence - shift)
+        scale, slope = float(np.log(self.scaling_.y_scale)), self.scaling_.log_slope(data.y, data.weights)
+        return dataclasses.replace(found, log_evidence=found.log_evidence - data.size * scale + slope)
 
     # ------------------------------------------------------------------ showing
     def hyperparameters(self, target: str = "target") -> Hyperparameters:

@@ -269,7 +269,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         check_is_fitted(self)
         check_one(self)
         if hasattr(self, "mixture_members_"):
-            return mixed([m.condition_on(X, y, noise_variance) for m in self.mixture_members_])
+            return mixed([m.condition_on(X, y, noise_variance, sample_weight) for m in self.mixture_members_])
         new = copy.copy(self)
         new._condition_on(new._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
         return new

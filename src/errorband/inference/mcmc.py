@@ -186,6 +186,8 @@ class Whitened:
         self.L = model.likelihood.n_latents
         means = [prior_mean(l.mean, self.X) for l in model.latents]
         self.mean = np.broadcast_to(np.stack(means, axis=1), (len(self.X), self.L))
+        self.offset = np.zeros(self.mean.shape)  # known beside the prior mean: the log of an exposure
+        self.offset[:, 0] = 0.0 if data.offset is None else data.offset
         self.roots = jnp.asarray(np.broadcast_to(np.stack(self.factors), (self.L, *self.factors[0].shape)))
         self.log_prob: Callable[..., Any] = per_datum(model.likelihood, "log_prob")
 
@@ -200,7 +202,7 @@ class Whitened:
 
     def log_likelihood(self, z: Any) -> Any:
         """Log p(y | f). Traceable."""
-        f = jnp.asarray(self.mean) + self.values(z).reshape(self.mean.shape)
+        f = jnp.asarray(self.mean + self.offset) + self.values(z).reshape(self.mean.shape)
         terms = self.log_prob(jnp.asarray(self.data.y), f)
         return jnp.sum(terms if self.data.weights is None else self.data.weights * terms)
 

@@ -109,7 +109,7 @@ class SiteInference(Inference):
         """Run compiled, from the sites of the last run if there are any."""
         key = (jax.tree.structure(model), tuple(np.shape(leaf) for leaf in jax.tree.leaves(model)))
         memory = data.spare.take(key) or _empty_prior(model, data)
-        prior = _with_offset(_prior_at(model, data.padded, data.layout, memory), data)
+        prior = with_offset(_prior_at(model, data.padded, data.layout, memory), data)
         with linalg.blas_threads(prior.structure.order):
             slack = SLACK if state is not None and len(data.y) >= MANY else 1.0
             rule, run = self.settle(prior, data, state, slack)
@@ -123,7 +123,7 @@ class SiteInference(Inference):
 
         A rule may have slower ways to its fixed point that it keeps for runs from scratch.
         """
-        prior = _with_offset(_prior(model, data.padded, data.layout), data)
+        prior = with_offset(_prior(model, data.padded, data.layout), data)
         with linalg.blas_threads(prior.structure.order):
             found = None
             if state is not None:
@@ -187,7 +187,7 @@ class SiteInference(Inference):
     @in_double_precision
     def cavities(self, model: Model, data: TrainingData, state: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Latent mean (n, L) and covariance of each datum without its own site, (1) of EP, as it would be predicted."""
-        prior = _with_offset(_prior(model, data.padded, data.layout), data)
+        prior = with_offset(_prior(model, data.padded, data.layout), data)
         with linalg.blas_threads(prior.structure.order):
             sites = self.settle(prior, data, None)[1].sites if state is None else state
             found = _cavities(prior, sites, _unseen(model, data.padded))
@@ -227,7 +227,7 @@ def _prior_at(model: Model, X: Any, layout: Any, memory: Any) -> PriorAtData:
     return _prior(model, X, layout)
 
 
-def _with_offset(prior: PriorAtData, data: TrainingData) -> PriorAtData:
+def with_offset(prior: PriorAtData, data: TrainingData) -> PriorAtData:
     """With what is known of the first latent function at the rows added to its mean."""
     if data.offset is None:
         return prior

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from errorband import parameters
 from errorband.conjugate.base import gradient, sum_of_products
 from errorband.inference import rule_of_power
-from errorband.inference.sites import SiteInference, padded_data
+from errorband.inference.sites import SiteInference, padded_data, with_offset
 from errorband.parameters.checks import check_number, check_whole
 from errorband.precision import in_double_precision
 from errorband.samplers import no_u_turns
@@ -136,7 +136,7 @@ def log_target(objective: Objective, theta0: np.ndarray, spread: float) -> Calla
 
     def value_and_gradient(theta):
         at = parameters.unpack(model, theta)
-        prior = at.prior(data.padded, data.layout)
+        prior = with_offset(at.prior(data.padded, data.layout), data)
         run = rule.run_conjugate(prior, padded) if conjugate else rule.run(prior, padded, rule.cold(prior))
         bar = gradient(lambda m: m.inner(data.padded, data.layout, run.adjoint), at)
         slope = jax.grad(lambda t: sum_of_products(bar, parameters.unpack(model, t)))(theta)

@@ -8,11 +8,12 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import errorband
-from errorband import GPRegressor
+from errorband import LBFGS, GPRegressor
 from errorband.approximations import FITC, PITC, VFE
 from errorband.estimators.spec import TRANSFORM_NAMES
 from errorband.likelihoods import StudentT
 from errorband.predictive import GaussianPredictive, RescaledPredictive
+from errorband.training import FullBayes
 from errorband.training.warp import Warped
 from errorband.transforms import TRANSFORMS, BoxCox, Log, Logit, TransformedPredictive, Warp, YeoJohnson
 
@@ -131,6 +132,8 @@ def test_bands_are_positive_and_the_evidence_prefers_the_logarithm(sales, fitted
         ({"target_transform": "warp", "normalize": False}, {}, ValueError, "learned by a search with Gaussian noise"),
         ({"target_transform": "warp", "likelihood": "student-t"}, {}, ValueError, "learned by a search"),
         ({"target_transform": "warp", "optimizer": None}, {}, ValueError, "learned by a search"),
+        ({"target_transform": "warp", "inference": "laplace"}, {}, ValueError, "learned by a search"),
+        ({"target_transform": "warp", "optimizer": FullBayes()}, {}, ValueError, "learned by a search"),
         ({"target_transform": "logit"}, {}, ValueError, "between 0 and 1; .* are not, the first"),
         ({"target_transform": "log", "likelihood": "poisson"}, {}, ValueError, "Poisson is for targets as they are"),
         ({"target_transform": "log"}, {"noise_variance": np.ones(60)}, ValueError, "units of the targets"),
@@ -139,6 +142,19 @@ def test_bands_are_positive_and_the_evidence_prefers_the_logarithm(sales, fitted
 def test_what_makes_no_sense_is_refused(sales, options, arguments, error, message):
     with pytest.raises(error, match=message):
         GPRegressor(**options).fit(*sales, **arguments)
+
+
+def test_several_targets_share_no_learned_transform(sales):
+    X, y = sales
+    with pytest.raises(ValueError, match="'warp' is learned for one"):
+        GPRegressor(target_transform="warp").fit(X, np.column_stack([y, y]))
+
+
+def test_a_power_is_not_learned_by_sites(sales):
+    """Which have no derivatives in the targets: it stays the one that makes them most like a normal distribution."""
+    options = {"target_transform": "box-cox", "optimizer": LBFGS(max_iter=3)}
+    model = GPRegressor("se", inference="laplace", **options).fit(*sales)
+    assert model.scaling_.transform == BoxCox().fitted(sales[1])
 
 
 def test_joint_covariance_from_draws(sales, fitted):

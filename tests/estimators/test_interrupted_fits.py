@@ -10,7 +10,7 @@ import pytest
 from errorband import LBFGS, GPClassifier, GPRegressor, LeastSquaresGPClassifier, Mixture, interrupts
 from errorband.approximations import FITC, IVM
 from errorband.estimators import least_squares_classifier
-from errorband.training import objective
+from errorband.training import few_first, objective, scout
 
 pytestmark = [
     pytest.mark.usefixtures("interruptible"),
@@ -52,6 +52,38 @@ def test_the_best_point_is_kept(press_at, number):
     calls = press_at(number)
     check_kept(GPRegressor().fit(X, Y))
     assert len(calls) <= number + 3  # what was in hand, the start that was scouted, and the model at the point kept
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """The number of rows of each evaluation so far."""
+    seen, evaluate = [], objective.Objective.evaluate
+    monkeypatch.setattr(
+        objective.Objective, "evaluate", lambda self, *given: seen.append(len(self.data.y)) or evaluate(self, *given)
+    )
+    return seen
+
+
+def test_a_press_at_the_first_look_of_a_later_stage_keeps_what_was_found(press_at, looks, monkeypatch):
+    """Of the scouts, after length-scales that are equal; and of the search on all rows, after the scouts."""
+    some_rows = scout.some_rows
+    monkeypatch.setattr(scout, "some_rows", lambda data, settings: some_rows(data, settings, 30))
+    inputs = np.column_stack([X, rng.normal(size=(60, 2))])
+    GPRegressor(random_state=0).fit(inputs, Y)
+    assert looks[0] == 60  # with equal length-scales
+    first_scout = looks.index(30)
+    for number in (first_scout, first_scout + looks[first_scout:].index(60)):
+        press_at(number + 1)
+        check_kept(GPRegressor(random_state=0).fit(inputs, Y), inputs)
+
+
+def test_a_press_at_the_first_look_after_few_rows_keeps_what_they_found(press_at, looks, monkeypatch):
+    monkeypatch.setattr(few_first, "ROWS", 30)
+    GPClassifier(random_state=0).fit(X, Y > 0)
+    press_at(looks.index(60) + 1)
+    model = GPClassifier(random_state=0).fit(X, Y > 0)
+    assert model.fit_result_.interrupted
+    assert model.score(X, Y > 0) > 0.9
 
 
 def test_an_interrupt_before_there_is_a_point_is_raised(press_at):

@@ -57,6 +57,13 @@ def test_the_joint_process_has_the_marginals_of_the_mixture(mixture):
     assert mixture.sample_posterior(X_NEW, 3, 0).shape == (3, len(X_NEW))
 
 
+def test_conditioning_knows_weights(mixture):
+    weight = np.where(np.arange(len(Y)) % 2 == 0, 2.0, 1.0)
+    weighted = mixture.model_.condition_on(X, Y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(Y)), weight.astype(int))
+    assert_allclose(weighted.predict(X_NEW), mixture.model_.condition_on(X[rows], Y[rows]).predict(X_NEW), rtol=1e-6)
+
+
 def test_files_and_leave_one_out(mixture, tmp_path):
     mixture.save(tmp_path / "mixture.eb")
     again = errorband.load(tmp_path / "mixture.eb")

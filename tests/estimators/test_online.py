@@ -95,6 +95,7 @@ def test_classes():
         online.partial_fit(X[part], y[part], classes=["down", "up"])
     assert_allclose(online.predict_proba(NEW), whole.predict_proba(NEW), atol=0.05)
     assert online.score(X, y) > 0.9
+    assert_allclose(online.class_prior_, whole.class_prior_)  # of all batches
 
 
 @pytest.mark.slow

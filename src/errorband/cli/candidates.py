@@ -20,7 +20,7 @@ from errorband.training import LBFGS
 KERNELS, CLASS_KERNELS = ("se", "matern32", "matern52", "se+linear"), ("se", "matern52", "se+linear")
 NOISES, COUNT_NOISES = ("student-t", "outlier-mixture", "twinned"), ("poisson", "negative-binomial")
 SMALL = 30  # on average: counts beyond look normal
-ONE_FOR_EACH = "one-vs-rest"
+JOINT = "joint"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +96,7 @@ def settings_of(choices: Choices, encoder: TableEncoder, y: np.ndarray, base: Se
     found += [dataclasses.replace(found[0], likelihood=noise) for noise in noises if noise != "gaussian"]
     found += [_with_model(found[0], model) for model in listed(choices.models or "")]
     if classes and len(encoder.labels) > 2:
-        found.append(dataclasses.replace(found[0], multi_class=ONE_FOR_EACH))
+        found.append(dataclasses.replace(found[0], multi_class=JOINT))
     return list(dict.fromkeys(found))
 
 
@@ -154,11 +154,12 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
         return probabilities(fitted, X_new, n_classes) if n_classes else fitted.predictive(X_new)
 
-    own, each = _is_estimator(model), settings.multi_class == ONE_FOR_EACH
-    kind = settings.model if own else "GP for each class" if each else "GP"
+    own, joint = _is_estimator(model), settings.multi_class == JOINT
+    kind = settings.model if own else "joint GP" if joint else "GP"
     parts = [settings.kernel, settings.likelihood, None if own or settings.model == "auto" else settings.model]
     name = ", ".join([kind, *(part for part in parts if part)])
-    return Method(name, predict, _options(settings), n_classes if each else 1)
+    searches = n_classes if n_classes > 2 and not joint and not own else 1  # one for each class
+    return Method(name, predict, _options(settings), searches)
 
 
 def _options(settings: Settings) -> str:

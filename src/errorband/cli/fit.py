@@ -73,7 +73,8 @@ def fit(
         ),
     ] = None,
     multi_class: Annotated[
-        o.MultiClass | None, typer.Option(help="Three or more classes in one model, or a model for each class.")
+        o.MultiClass | None,
+        typer.Option(help="Three or more classes in one model, or a model for each class (the default)."),
     ] = None,
     test_size: Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows to hold out.")] = 0.2,
     seed: o.Seed = 0,

@@ -127,6 +127,8 @@ def optimizer(model: Any, n: int, encoder: TableEncoder, settings: Settings) -> 
     [200, 61, 15]
     >>> optimizer("auto", 900, classes, DEFAULT).max_iter, optimizer(FITC(200), 100_000, numbers, DEFAULT).max_iter
     (65, 107)
+    >>> optimizer("auto", 900, Stub(labels=["a", "b", "c"]), Settings(time_budget=60)).max_seconds  # of each class
+    20.0
     """
     members = 1
     if isinstance(model, Mixture):
@@ -134,7 +136,9 @@ def optimizer(model: Any, n: int, encoder: TableEncoder, settings: Settings) -> 
     number = _basis_functions(model)
     known = isinstance(model, str) or isinstance(number, int)
     if settings.time_budget is not None or not known:
-        return LBFGS(max_seconds=settings.planned_seconds)
+        n_classes = len(encoder.labels)
+        searches = n_classes if n_classes > 2 and settings.multi_class != "joint" else 1  # one for each class
+        return LBFGS(max_seconds=settings.planned_seconds / searches)
     if isinstance(number, int):
         n_latents, sweeps = latents(encoder, settings)
         seconds = (BY_SWEEPS if sweeps else CLOSED_FORM) * members * n * n_latents * number**2

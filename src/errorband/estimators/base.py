@@ -118,10 +118,11 @@ class GaussianProcess(Savable, WithArguments):
         # What was found for the same kind of noise has been through a race of starts.
         raced = started is not None and any(type(m.likelihood) is type(spec.likelihood) for m in before)
         trainer, starts = self._trainer(), () if raced else further_starts(problem)
-        if trainer == LBFGS() and not problem.model.likelihood.conjugate:
-            trainer = LBFGS(settle=self._settle, heat=HEAT if starts else None)
-        elif trainer == LBFGS() and len(data.y) >= MANY:
-            trainer = LBFGS(settle=PATIENCE)
+        if isinstance(trainer, LBFGS) and trainer.usual_precision:
+            dear = not problem.model.likelihood.conjugate
+            settle = self._settle if dear else PATIENCE if len(data.y) >= MANY else None
+            heat = HEAT if dear and starts else None
+            trainer = dataclasses.replace(trainer, settle=trainer.settle or settle, heat=trainer.heat or heat)
         settings = Settings(
             trainer if too_little(spec, data, scaling) is None else None,
             self._n_restarts(),
@@ -346,15 +347,16 @@ class GaussianProcess(Savable, WithArguments):
         return Scaling.standardise(X, y, spec.raw_columns(X.shape[1]), weights, spec.columns_alike(X.shape[1]))
 
     # ------------------------------------------------------------------ reading the constructor's arguments
-    def _spec(self, n_features: int) -> Spec:
+    def _spec(self, n_features: int, fresh: bool = False) -> Spec:
+        """What the arguments say; "auto" is what it chose, unless a new fit (``fresh``) is to choose again."""
         names = getattr(self, "feature_names_in_", None)
-        return Spec.of(self._likelihood(), self._kernel(), self.mean, names, n_features)
+        return Spec.of(self._likelihood(fresh), self._kernel(fresh), self.mean, names, n_features)
 
-    def _kernel(self) -> Any:
-        """As given; the default in the place of None. "auto" is what it chose, or the default before that."""
+    def _kernel(self, fresh: bool = False) -> Any:
+        """As given; the default in the place of None, and of "auto" before it has chosen."""
         kernel = self.kernel
         if is_auto(kernel):
-            kernel = getattr(self, "kernel_", None)
+            kernel = None if fresh else getattr(self, "kernel_", None)
         return self._default_kernel() if kernel is None else kernel
 
     def _default_kernel(self) -> Kernel:
@@ -373,7 +375,7 @@ class GaussianProcess(Savable, WithArguments):
         """A kernel with what the estimator says where the user said nothing, in the units the model sees."""
         return kernel
 
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self, fresh: bool = False) -> Likelihood:
         raise NotImplementedError
 
     def _exact_limit(self, likelihood: Likelihood) -> int:

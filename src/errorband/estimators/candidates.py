@@ -268,7 +268,7 @@ def too_rough(name: str, stage: list[_Fit]) -> bool:
     if not all(other in tried for other in SMOOTHER.get(name, (name,))):
         return False
     smooth, rough = (tried[other] for other in SMOOTHER[name])
-    return rough.log_evidence < smooth.log_evidence - SAME and float(np.mean(rough.loo - smooth.loo)) < 0
+    return rough.log_evidence < smooth.log_evidence - SAME and float(np.mean(rough.loo)) < float(np.mean(smooth.loo))
 
 
 def _interrupted(model: Any) -> bool:
@@ -296,8 +296,8 @@ def chosen(stage: list[_Fit]) -> _Fit:
     best = next(f for f in rivals if f.score >= highest - SAME)
     if best.model is None:
         return first
-    for other in sorted(rivals, key=lambda f: -f.score):
+    for other in sorted((f for f in rivals if f.model is not None), key=lambda f: -f.score):
         gain = other.loo - best.loo
-        if other.model is not None and np.mean(gain) > 2 * np.std(gain) / np.sqrt(len(gain)):
+        if np.mean(gain) > 2 * np.std(gain) / np.sqrt(len(gain)):
             best = other
     return best

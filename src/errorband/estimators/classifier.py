@@ -190,11 +190,11 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
             Power of each row's likelihood: 2 counts a row twice, 0 leaves it out. Exactly so, except that under
             FITC and PITC copies of a row would have residuals of their own (``docs/theory/targets.md``).
         """
-        X, codes, weights = self._validated(X, y, sample_weight)
+        values, codes, weights = self._validated(X, y, sample_weight)
         if self._one_for_each_class():
-            self._fit_each_class(X, codes, weights)
-        elif not self._fit_candidates(X, self.classes_[codes], sample_weight=weights):
-            self._fit(*self._training(X, codes, weights))
+            self._fit_each_class(values, codes, weights)
+        elif not self._fit_candidates(X, y, sample_weight=sample_weight):
+            self._fit(*self._training(values, codes, weights))
         return self
 
     def condition_on(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
@@ -264,7 +264,9 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
             ):
                 raise ValueError(f"The first batch has no row of {absent[0]!r}; begin with one that has all classes.")
             return self.fit(X, y, sample_weight)
+        before = self._class_rows
         X, codes, weights = self._validated(X, y, sample_weight, classes=self.classes_)
+        self._count_classes(before + self._class_rows)
         if not hasattr(self, "estimators_"):
             self._take_in(self._training(X, codes, weights, self.scaling_)[1])
             return self
@@ -316,15 +318,19 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
             raise ValueError(
                 f"A classifier needs two classes or more; y has one class ({only!r}). Add rows of another class."
             )
-        share = np.bincount(codes, weights, minlength=len(self.classes_))
-        self.class_prior_ = share / share.sum()
+        self._count_classes(np.bincount(codes, weights, minlength=len(self.classes_)))
         return X, codes, weights
+
+    def _count_classes(self, rows: np.ndarray) -> None:
+        """Remember how many training rows each class has."""
+        self._class_rows = rows.astype(float)
+        self.class_prior_ = rows / rows.sum()
 
     def _training(
         self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, scaling: Scaling | None = None
     ) -> tuple[Spec, TrainingData, Scaling]:
         """The model to be, validated data as it sees them, and their scaling: the one given, or one made from them."""
-        spec = self._spec(X.shape[1])
+        spec = self._spec(X.shape[1], fresh=scaling is None)
         if scaling is None:
             scaling = self._scaling(spec, X, weights=weights)
         else:
@@ -374,10 +380,10 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
     def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
         return LINKS
 
-    def _likelihood(self) -> ClassLikelihood:
+    def _likelihood(self, fresh: bool = False) -> ClassLikelihood:
         n, likelihood = len(self.classes_), self.likelihood
         if is_auto(likelihood):
-            likelihood = getattr(self, "likelihood_", LINKS[0])
+            likelihood = LINKS[0] if fresh else getattr(self, "likelihood_", LINKS[0])
         names = class_likelihood_names(n)
         if isinstance(likelihood, str):
             if likelihood in LINKS:
@@ -398,8 +404,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
             )
         return likelihood
 
-    def _spec(self, n_features: int) -> Spec:
-        spec = super()._spec(n_features)
+    def _spec(self, n_features: int, fresh: bool = False) -> Spec:
+        spec = super()._spec(n_features, fresh)
         if spec.likelihood.simplex and any(np.size(l.mean.basis(np.zeros((1, n_features)))) for l in spec.latents):
             raise ValueError(
                 f"mean={self.mean!r}: the joint model of several classes has mean zero. Use mean='zero' or "

@@ -22,7 +22,7 @@ from errorband.estimators.online import streams
 from errorband.estimators.predicting_numbers import PredictsTargets
 from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
 from errorband.estimators.several_targets import check_one, fit_targets, n_columns
-from errorband.estimators.spec import Spec, as_likelihood, as_transform
+from errorband.estimators.spec import Spec, as_likelihood, as_rule, as_transform
 from errorband.estimators.spread import informative
 from errorband.estimators.validation import (
     check_columns_are_numeric,
@@ -34,6 +34,7 @@ from errorband.estimators.validation import (
     check_weights,
     finite_numbers,
 )
+from errorband.inference import Conjugate
 from errorband.likelihoods import Gaussian, Likelihood
 from errorband.training import LBFGS, Found, Objective, Problem
 from errorband.training.tie import ties
@@ -340,7 +341,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
                 noise_variance = None if noise_variance is None else noise_variance[weights > 0]
                 X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
         check_magnitude(y, "y")
-        spec = self._spec(X.shape[1])
+        spec = self._spec(X.shape[1], fresh=scaling is None)
         if scaling is None:
             check_spread(y, "y")
             y = np.full_like(y, y[0]) if is_constant(y) else y
@@ -368,11 +369,12 @@ class GPRegressor(RegressorMixin, PredictsTargets):
                     "they are; use a likelihood of additive noise, such as Gaussian(), or no transform."
                 )
             closed = spec.likelihood.conjugate and not spec.latents[0].mean.marginalize
-            if transform.needs_evidence and not (closed and self.normalize and self.optimizer is not None):
+            closed = closed and as_rule(self.inference, Conjugate) == Conjugate()
+            if transform.needs_evidence and not (closed and self.normalize and isinstance(self._trainer(), LBFGS)):
                 raise ValueError(
-                    f"target_transform={self.target_transform!r} is learned by a search with Gaussian noise, "
-                    "normalize=True and a mean that is not integrated out; use these, give its values, or choose "
-                    "'box-cox' or 'yeo-johnson'."
+                    f"target_transform={self.target_transform!r} is learned by a search with Gaussian noise "
+                    "(optimizer='lbfgs', inference='auto'), normalize=True and a mean that is not integrated out; use "
+                    "these, give its values, or choose 'box-cox' or 'yeo-johnson'."
                 )
             transform.check(y)
             transform = transform.fitted(y)
@@ -381,8 +383,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         scaling = dataclasses.replace(scaling, transform=transform)
         return scaling.with_exposure(self._exposure_column(X.shape[1]), X, y, self.normalize)
 
-    def _spec(self, n_features: int) -> Spec:
-        spec, column = super()._spec(n_features), self._exposure_column(n_features)
+    def _spec(self, n_features: int, fresh: bool = False) -> Spec:
+        spec, column = super()._spec(n_features, fresh), self._exposure_column(n_features)
         if column is None:
             return spec
         if not spec.likelihood.log_rate:
@@ -450,13 +452,13 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         if given is None or first is None or not given.left_open or result is None or result.interrupted:
             return found, scaling
         model = problem.model
-        closed = model.likelihood.conjugate and data.y.ndim == 1 and not model.latent.mean.marginalize
+        closed = problem.rule == Conjugate() and data.y.ndim == 1 and not model.latent.mean.marginalize
         if not closed or not self.normalize or not isinstance(settings.trainer, LBFGS):
             return found, scaling  # the transform stays the one that makes targets most like a normal distribution
         y = scaling.original(data.y)
         scaled = functools.partial(scaling.with_transform, y=y, weights=data.weights)
         groups = ties(problem) if result.tied else None
-        found, transform = learned_transform(found, first, scaled, groups, settings.trainer)
+        found, transform = learned_transform(found, first, scaled, groups, settings.trainer, settings.verbose)
         return found, scaled(transform)
 
     def _learn_bands(self, problem: Problem, found: Found) -> None:
@@ -469,9 +471,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             if bands is not None:
                 self.bands_ = bands[0] if found.objective.data.y.ndim == 1 else bands
 
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self, fresh: bool = False) -> Likelihood:
         if is_auto(self.likelihood):
-            return getattr(self, "likelihood_", Gaussian())
+            return Gaussian() if fresh else getattr(self, "likelihood_", Gaussian())
         return as_likelihood(self.likelihood)
 
     def __sklearn_tags__(self) -> Any:

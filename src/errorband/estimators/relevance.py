@@ -49,7 +49,7 @@ class RelevanceMachine:
         """How many there are, of all models together."""
         return sum(int(np.sum(m._columns()[1].alive)) for m in self._machines())
 
-    def _kernel(self) -> Any:
+    def _kernel(self, fresh: bool = False) -> Any:
         return as_kernel(self.kernel)  # the default of Gaussian processes is none for basis functions
 
     def _completed(self, kernel: Kernel) -> Kernel:

@@ -19,7 +19,7 @@ from errorband.data import TrainingData
 from errorband.estimators.base import too_little
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.scaling import Scaling
-from errorband.estimators.spec import Spec, as_approximation
+from errorband.estimators.spec import Spec, as_approximation, as_transform
 from errorband.posterior.base import prior_mean
 
 # What a model of several targets has only in its estimators_.
@@ -60,6 +60,8 @@ def check_shared(estimator: Any, K: int, noise_variance: Any, spec: Spec, n: int
         why = '"auto" chooses for one target: name kernel and likelihood'
     elif not likelihood.conjugate:
         why = f"they can share Gaussian noise, not {type(likelihood).__name__}"
+    elif (transform := as_transform(estimator.target_transform)) is not None and transform.needs_evidence:
+        why = f"target_transform={estimator.target_transform!r} is learned for one: give its values"
     elif noise_variance is not None:
         why = "noise_variance is in the units of one"
     elif not mean.marginalize and np.shape(mean.basis(np.zeros((1, estimator.n_features_in_))))[1] > 0:

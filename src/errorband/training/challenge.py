@@ -125,14 +125,16 @@ def smoothed(found: Found, share: float, settings: Settings) -> Found:
             moved[e.path] = e.constraint.inside(np.where(e.free, new, e.value))
     start = parameters.pack(parameters.replace_values(fresh, moved))
     try:
-        again, warm = settings.trainer.train(objective, start, label=f"{settings.name}, smoother")
+        again, warm = settings.trainer.train(
+            objective, start, verbose=settings.verbose, label=f"{settings.name}, smoother"
+        )
     except KeyboardInterrupt:
         interrupts.caught()
         return found
     except np.linalg.LinAlgError:
         return found
     loss = first.value - again.value
-    better = loss < (price(objective) if share > UNPREDICTED else 0.0)
+    better = loss < (price(objective, first.tied) if share > UNPREDICTED else 0.0)
     taken = f"a smoother one has {abs(loss):.3g} {'less' if loss > 0 else 'more'} evidence and was taken"
     outcome = taken if better else "it pays for its numbers"
     told = f"The others tell little of most rows, though the function explains most of the targets: {outcome}."
@@ -160,7 +162,11 @@ def challenged(found: Found, doubts: list[str], problem: Problem, settings: Sett
         starts = [theta0, *others, *bound_starts(problem, found, settings)]
         starts += list(draw_restarts(theta0, SCATTERED, rng, parameters.units(objective.model)))
         again, warm = settings.trainer.within(settings.seconds - (time.perf_counter() - began)).train(
-            objective, starts[0], restarts=starts[1:], label=f"{problem.label(settings)}, doubted"
+            objective,
+            starts[0],
+            restarts=starts[1:],
+            verbose=settings.verbose,
+            label=f"{problem.label(settings)}, doubted",
         )
     except KeyboardInterrupt:
         interrupts.caught()
@@ -175,10 +181,10 @@ def challenged(found: Found, doubts: list[str], problem: Problem, settings: Sett
     return settled(found, again, warm, better, told)
 
 
-def price(objective: Objective) -> float:
-    """What the length-scales and the noise must bring in evidence to be worth their numbers."""
+def price(objective: Objective, tied: bool = False) -> float:
+    """What the length-scales and the noise must bring in evidence to be worth their numbers; tied, they are one."""
     numbers = sum("lengthscale" in name for name in parameters.vector_names(objective.model))
-    return 0.5 * (1 + numbers) * float(np.log(len(objective.data.y)))
+    return 0.5 * (1 + (min(numbers, 1) if tied else numbers)) * float(np.log(len(objective.data.y)))
 
 
 def settled(found: Found, again: FitResult, warm: Any, better: bool, told: str) -> Found:

@@ -10,7 +10,7 @@ from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective
 from errorband.training.result import FitResult
 from errorband.training.scout import some_rows
-from errorband.training.strategy import Problem, Strategy
+from errorband.training.strategy import Problem, Settings, Strategy, interrupted_after
 from errorband.training.tie import Tied, price, ties
 
 # Rows of the first search, and how many times as many there must be.
@@ -36,15 +36,18 @@ class FewFirst(Strategy):
             return self.inner.run(problem, settings)
         few = Problem(model, problem.rule, some_rows(problem.data, settings, ROWS), problem.left_out).objective()
         brief = dataclasses.replace(settings.trainer, settle=SETTLE)
-        half, label = brief.within(settings.seconds / 2), f"{settings.name}, first on {ROWS} rows"
+        half = brief.within(settings.seconds / 2)
         try:
-            first = _searched(few, ties(problem), len(problem.data.y), half, label)
+            first = _searched(few, ties(problem), len(problem.data.y), half, settings)
         except np.linalg.LinAlgError:  # no answer on these rows
             return self.inner.run(problem, settings)
         left = 0.0 if first.result.interrupted else settings.seconds - first.result.seconds
         started = dataclasses.replace(problem, model=at_values(model, few.model_at(first.theta)))
         after = settings.within(left, trainer=brief, scouted=True, equal=first.equal)
-        found = self.inner.run(started, after)
+        try:
+            found = self.inner.run(started, after)
+        except KeyboardInterrupt:
+            return interrupted_after(first.result, started)
         result = None if found.result is None else found.result.after(first.result)
         return dataclasses.replace(found, result=result)
 
@@ -55,17 +58,18 @@ class _First(NamedTuple):
     equal: bool | None  # whether length-scales are, if that is known
 
 
-def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS, label: str) -> _First:
+def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS, settings: Settings) -> _First:
     """A search on few of n rows: if there are length-scales to tie, with equal ones, then with one for each input."""
+    verbose, label = settings.verbose, f"{settings.name}, first on {ROWS} rows"
     if groups is None:
-        result = trainer.train(few, few.theta0, label=label).result
+        result = trainer.train(few, few.theta0, verbose=verbose, label=label).result
         return _First(result.theta, result, None)
     together: Any = Tied(few, groups)  # stands in for an objective
-    tied = trainer.train(together, together.theta0, label=f"{label}, tied").result
+    tied = trainer.train(together, together.theta0, verbose=verbose, label=f"{label}, tied").result
     theta = together.whole(tied.theta)
     if tied.interrupted:
         return _First(theta, tied, None)
-    each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, label=label).result
+    each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, verbose=verbose, label=label).result
     more, n_few = len(groups) - len(np.unique(groups)), len(few.data.y)
     pays = (each.value - tied.value - 0.5 * more) * n / n_few > price(groups, n)
     return _First(each.theta if pays else theta, each.after(tied), not pays)

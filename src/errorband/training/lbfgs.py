@@ -43,7 +43,8 @@ class LBFGS:
     max_iter : int
         Iterations per start.
     tolerance : float
-        Stop when an iteration improves the objective by less than this, relatively.
+        Stop when an iteration improves the objective by less than this, relatively. With another value than the
+        default, here or below, estimators leave ``settle`` and ``heat`` as they are given.
     gradient_tolerance : float
         Stop when no entry of the gradient is larger.
     max_seconds : float or None
@@ -84,6 +85,11 @@ class LBFGS:
             check_number("LBFGS", "max_seconds", self.max_seconds, "seconds, zero or more, or None", zero=True)
 
     @property
+    def usual_precision(self) -> bool:
+        """Whether nothing was said of it: then a search may end as soon as more of it would not matter."""
+        return (self.tolerance, self.gradient_tolerance) == (LBFGS.tolerance, LBFGS.gradient_tolerance)
+
+    @property
     def seconds(self) -> float:
         """The time limit; infinity if there is none."""
         return np.inf if self.max_seconds is None else self.max_seconds
@@ -119,7 +125,12 @@ class LBFGS:
             for start in starts:
                 run = _Run(objective, report, deadline, _ahead(runs, self.race))
                 runs.append(run)
-                run.search(start, brief)
+                try:
+                    run.search(start, brief)
+                except KeyboardInterrupt:  # before this start was looked at
+                    if not any(np.isfinite(r.best_value) for r in runs):
+                        raise
+                    interrupts.caught()
                 if run.stop_all:
                     break
             best = max(runs, key=lambda r: r.best_value)

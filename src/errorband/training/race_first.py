@@ -1,16 +1,25 @@
 """Several starts where an evaluation is dear: they race on some of the rows."""
 
+import contextlib
 import dataclasses
 
 import numpy as np
 
-from errorband import interrupts, parameters
+from errorband import parameters
 from errorband.approximations import Exact
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.result import Stop
 from errorband.training.scout import some_rows
-from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, with_enough_noise
+from errorband.training.strategy import (
+    Found,
+    Maximise,
+    Problem,
+    Settings,
+    Strategy,
+    interrupted_after,
+    with_enough_noise,
+)
 
 ROWS = 200  # of the race, if there are twice as many
 STEEP = 1.0  # an entry of the gradient at which a search that found no better point begins again
@@ -43,18 +52,18 @@ class RaceFirst(Strategy):
         alone = settings.within(left, n_restarts=0, starts=(), lead=None)
         try:
             found = self.inner.run(started, alone)
-        except KeyboardInterrupt:  # before all rows were seen once
-            interrupts.caught()
-            kept, objective = dataclasses.replace(first, stop=Stop.INTERRUPTED_ON_SAMPLE), started.objective()
-            return Found(objective, objective.theta0, kept)
+        except KeyboardInterrupt:
+            return interrupted_after(first, started)
         except np.linalg.LinAlgError:  # what few rows led to has no answer on all
             return self.inner.run(problem, settings.within(left))
         assert found.result is not None
         before = [first]
         if found.result.stop is Stop.LINE_SEARCH and found.result.gradient_norm > STEEP:
-            before.append(found.result)
             left -= found.result.seconds
-            found = self.inner.run(_at(problem, found), alone.within(left))
+            with contextlib.suppress(np.linalg.LinAlgError):  # from scratch there may be no answer
+                again = self.inner.run(_at(problem, found), alone.within(left))
+                before.append(found.result)
+                found = again
             assert found.result is not None
         return dataclasses.replace(found, result=found.result.after(*before))
 

@@ -12,7 +12,7 @@ from errorband.model import Model, at_values
 from errorband.training.lbfgs import LBFGS
 from errorband.training.result import FitResult
 from errorband.training.starts import lifted, other_starts, plain_prior
-from errorband.training.strategy import Problem, Settings, Strategy
+from errorband.training.strategy import Problem, Settings, Strategy, interrupted_after
 
 # Rows of a scout, iterations of each of its searches, and those after which one that is behind is given up.
 ROWS, ITERATIONS, RACE = 300, 25, 10
@@ -38,7 +38,13 @@ class Scout(Strategy):
         if trained is None:
             return self.inner.run(problem, settings)
         left = settings.within(settings.seconds - trained.seconds)
-        found = self.inner.run(dataclasses.replace(problem, model=model), left)
+        started = dataclasses.replace(problem, model=model)
+        try:
+            found = self.inner.run(started, left)
+        except KeyboardInterrupt:
+            if model.approximation.strategies:  # which may have yet to choose rows
+                raise
+            return interrupted_after(trained, started)
         if found.result is None:
             return found
         result = found.result.after(trained)
@@ -64,7 +70,8 @@ def scouted(problem: Problem, settings: Any) -> tuple[Model, FitResult | None]:
     if not others:
         return model, None
     try:
-        found = trainer.train(objective, objective.theta0, restarts=others, label=f"{settings.name}, starts").result
+        told = {"verbose": settings.verbose, "label": f"{settings.name}, starts"}
+        found = trainer.train(objective, objective.theta0, restarts=others, **told).result
     except np.linalg.LinAlgError:  # the search proper says so in its own words
         return model, None
     fitted = objective.model_at(found.theta)

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.inference import Inference
 from errorband.model import Model
 from errorband.training.lbfgs import draw_restarts
 from errorband.training.objective import Objective, Point, Warm
-from errorband.training.result import FitResult, Trainer
+from errorband.training.result import FitResult, Stop, Trainer
 
 NOISIER = 5  # times that noise is tripled
 
@@ -128,6 +128,13 @@ class Found:
     moved_inducing: int | None = None
     certificate: Any = None
     noise_bound: float | None = None
+
+
+def interrupted_after(first: FitResult, problem: Problem) -> Found:
+    """What a search on some rows led to, the problem's values, where Ctrl-C came before all rows were seen once."""
+    interrupts.caught()
+    objective = problem.objective()
+    return Found(objective, objective.theta0, dataclasses.replace(first, stop=Stop.INTERRUPTED_ON_SAMPLE))
 
 
 def further_starts(problem: Problem) -> tuple[np.ndarray, ...]:

@@ -1,12 +1,13 @@
 """One length-scale for all inputs, unless the evidence pays for one each."""
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any
 
 import numpy as np
 
-from errorband import parameters
+from errorband import interrupts, parameters
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
@@ -35,11 +36,11 @@ class Tie(Strategy):
         if tied is None or not isinstance(settings.trainer, LBFGS) or settings.equal is False:
             return self.inner.run(problem, settings)
         together: Any = Tied(problem.objective(), tied)  # stands in for an objective
-        label = f"{problem.label(settings)}, tied"
+        told: Any = {"verbose": settings.verbose, "label": f"{problem.label(settings)}, tied"}
         # Before a race of several starts this is one of them, and is finished only if it is kept.
         brief = dataclasses.replace(settings.trainer, settle=SETTLE) if settings.starts else settings.trainer
         try:
-            first = brief.train(together, together.theta0, label=label)
+            first = brief.train(together, together.theta0, **told)
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
         theta, result = together.whole(first.result.theta), first.result
@@ -55,6 +56,9 @@ class Tie(Strategy):
         left = settings.seconds - result.seconds
         try:
             found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
+        except KeyboardInterrupt:
+            interrupts.caught()
+            return Found(together.objective, theta, dataclasses.replace(result, **equal).cut_short(), first.warm)
         except np.linalg.LinAlgError:  # inference that came here step by step may have no answer from scratch
             return Found(together.objective, theta, dataclasses.replace(result, **equal), first.warm)
         assert found.result is not None
@@ -63,10 +67,11 @@ class Tie(Strategy):
         before = [found.result]
         if settings.starts:
             left -= found.result.seconds
-            before.append(result)
-            first = settings.trainer.within(left).train(together, result.theta, label=label)
-            result = first.result
-            equal["theta"] = theta = together.whole(result.theta)
+            with contextlib.suppress(np.linalg.LinAlgError):  # as above
+                last = settings.trainer.within(left).train(together, result.theta, **told)
+                before.append(result)
+                first, result = last, last.result
+                equal["theta"] = theta = together.whole(result.theta)
         return Found(together.objective, theta, dataclasses.replace(result.after(*before), **equal), first.warm)
 
 

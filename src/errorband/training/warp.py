@@ -90,7 +90,12 @@ class Warped:
 
 
 def learned_transform(
-    found: Found, start: Transform, scaled: Callable[[Transform], Any], groups: np.ndarray | None, trainer: Trainer
+    found: Found,
+    start: Transform,
+    scaled: Callable[[Transform], Any],
+    groups: np.ndarray | None,
+    trainer: Trainer,
+    verbose: int = 0,
 ) -> tuple[Found, Transform]:
     """Search on from what was found with ``start``, the transform of the targets moving too."""
     result = found.result
@@ -103,7 +108,8 @@ def learned_transform(
         scaled=scaled,
         y=scaled(start).original(found.objective.data.y),
     )
-    searched, warm = trainer.within(trainer.seconds - result.seconds).train(whole, whole.theta0, label="transform")
+    rest = trainer.within(trainer.seconds - result.seconds)
+    searched, warm = rest.train(whole, whole.theta0, verbose=verbose, label="transform")
     theta, transform = whole.parts(searched.theta)
     theta = theta if tied is None else tied.whole(theta)
     changed: dict[str, Any] = {name: getattr(searched, name) for name in ("stop", "limit", "gradient_norm")}

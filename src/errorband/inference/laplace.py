@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errorband.inference.base import Inference
 from errorband.inference.sites import Data, SiteInference, SiteRun, masked, per_datum
 from errorband.model import PriorAtData
 from errorband.parameters.checks import check_number, check_whole
@@ -42,7 +43,7 @@ class Laplace(SiteInference):
         For likelihoods that are not log-concave. "newton": the sites have the true curvature at the mode, negative for
         outliers (the search for the mode uses its positive part). "positive": the sites have the positive part of the
         curvature, that is each Πₙ without its negative eigenvalues.
-    last_word : SiteInference or None
+    last_word : Inference or None
         Rule that computes evidence and posterior at the hyperparameters found with Laplace's evidence, if it converges
         there. ``inference="auto"`` uses ``EP()`` where the posterior may have several modes: Laplace's approximation
         describes the one mode it reached, EP averages over neighbouring modes.
@@ -68,7 +69,7 @@ class Laplace(SiteInference):
     max_iter: int = eqx.field(default=100, static=True)
     tolerance: float = eqx.field(default=1e-10, static=True)
     curvature: str = eqx.field(default="newton", static=True)
-    last_word: SiteInference | None = None
+    last_word: Inference | None = None
 
     def __check_init__(self):
         if self.curvature not in ("newton", "positive"):
@@ -89,7 +90,9 @@ class Laplace(SiteInference):
         found = super().conclude(model, data, state)
         if self.last_word is not None:
             with contextlib.suppress(np.linalg.LinAlgError):
-                return self.last_word.conclude_from(model, data, found.state) or found
+                if isinstance(self.last_word, SiteInference):
+                    return self.last_word.conclude_from(model, data, found.state) or found
+                return self.last_word.conclude(model, data)
         return found
 
     def cold(self, prior):

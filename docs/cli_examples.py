@@ -44,7 +44,8 @@ describes the model that was judged.
   is so large that the time would not suffice. What was chosen, and why, is printed, shown by `info`, kept in the model
   file (`approximation`, `n_inducing` and `approximation_reason` of `info --json`) and told in the report.
 - `--time-budget` limits the search of hyperparameters. Without approximation its cost grows with the cube of the number
-  of rows, so it uses at most as many rows as the time allows (2,500 for a minute), drawn at random with `--seed`; the
+  of rows, so it uses at most as many rows as the time allows (2,500 for a minute,
+  900 of two classes), drawn at random with `--seed`; the
   model then learns from all. To judge the model and to write it takes time besides. Without this option rows, inducing
   points and iterations are planned for a minute, and no clock ends the search: a seed gives the same model on a busy
   machine (`--inducing auto` and models that are estimators of their own have a minute by the clock).
@@ -64,7 +65,7 @@ describes the model that was judged.
   inputs, `poisson` and `negative-binomial` for counts; `--exposure COLUMN` names what counts are proportional to
   (people, hours). `--target-transform log` (`logit`, `box-cox`, `yeo-johnson`) learns a function of the target, with
   bands in its own units. `--weight COLUMN` counts a row as often as it says.
-- `--multi-class one-vs-rest` fits a model for each class, `joint` one for all.
+- Three and more classes have a model for each; `--multi-class joint` is one for all.
 - Ctrl-C ends the search; the best model so far is judged and written, with a warning and exit code 0.
 - `--quiet` prints nothing on success.""",
         ["errorband fit houses.csv --target price --id house --report report.html"],

@@ -57,7 +57,7 @@ def fit(
     likelihood: Annotated[
         str | None,
         typer.Option(
-            help="How targets scatter; auto, the default, chooses by evidence. Numbers: gaussian, student-t, "
+            help="How targets scatter. Numbers: auto, the default, chooses by evidence; gaussian, student-t, "
             "outlier-mixture, heteroscedastic, poisson, negative-binomial, gamma, beta and others. Classes: "
             "probit, logit, robust-threshold, ordinal."
         ),

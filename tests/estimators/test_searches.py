@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import errorband
-from errorband import LBFGS, GPRegressor, Parameter
+from errorband import LBFGS, GPClassifier, GPRegressor, Parameter
 from errorband.approximations import VFE
 from errorband.data import TrainingData
+from errorband.estimators import base
 from errorband.estimators.spec import Spec
 from errorband.features import SparseSpectrum
 from errorband.inference import Laplace
@@ -18,6 +19,7 @@ from errorband.kernels import Linear, Matern, SquaredExponential
 from errorband.likelihoods import Gaussian, OutlierMixture
 from errorband.parameters import value_of
 from errorband.training import STRATEGIES, Problem, Settings, Start
+from errorband.training.challenge import price
 from errorband.training.reference import linear_log_evidence
 from errorband.training.starts import lifted, other_starts
 from errorband.training.strategy import further_starts, value_at
@@ -199,3 +201,31 @@ def test_where_inference_has_no_answer_a_start_is_worth_nothing():
 
     found: Any = SimpleNamespace(evaluate=evaluate)
     assert [value_at(found, theta) for theta in answers] == [1.5, -np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "settle"),
+    [
+        (GPClassifier(), 40, 10),
+        (GPClassifier(optimizer=LBFGS(max_iter=9)), 40, 10),
+        (GPClassifier(optimizer=LBFGS(max_iter=9, tolerance=1e-12)), 40, None),
+        (GPClassifier(optimizer=LBFGS(max_iter=9, settle=3)), 40, 3),
+        (GPRegressor("se"), 40, None),
+        (GPRegressor("se"), 60, 30),
+    ],
+)
+def test_searches_end_when_they_creep(model, rows, settle, monkeypatch):
+    """With a limit of iterations too; but not where a precision was asked for."""
+    monkeypatch.setattr(base, "MANY", 50)
+    used, maximise = [], LBFGS.maximise
+    monkeypatch.setattr(LBFGS, "maximise", lambda self, *a, **k: used.append(self.settle) or maximise(self, *a, **k))
+    x = np.linspace(-2, 2, rows)[:, None]
+    y = np.sin(2 * x[:, 0])
+    model.fit(x, y > 0 if isinstance(model, GPClassifier) else y)
+    assert set(used) == {settle}
+
+
+def test_equal_length_scales_are_one_number_to_pay_for():
+    objective = GPRegressor("se").objective(np.eye(5), np.arange(5.0))
+    assert price(objective) == pytest.approx(0.5 * 6 * np.log(5))
+    assert price(objective, tied=True) == pytest.approx(0.5 * 2 * np.log(5))

@@ -4,8 +4,9 @@
 
 The parts of an evaluation are timed one inside the other, each without those inside it: *programs* are compiled by XLA
 (covariances and the way back through them), *products* the loops over rows with BLAS, *LAPACK* the factorisations and
-inverses, *the rest* is Python and the passing of arrays. The last columns are what cannot be saved: the programs called
-with arrays of a hundredth of the rows, and the N·M² (or N³) operations at the speed of NumPy's matrix product.
+inverses, *the rest* is Python and the passing of arrays. The last columns are for comparison: an evaluation with a
+hundredth of the rows (as many as inducing inputs at least), which is what calling all of it costs whatever the size,
+and the N·M² (or N³) operations at the speed of NumPy's matrix product.
 """
 
 import argparse

@@ -134,7 +134,8 @@ def interrupted_after(first: FitResult, problem: Problem) -> Found:
     """What a search on some rows led to, the problem's values, where Ctrl-C came before all rows were seen once."""
     interrupts.caught()
     objective = problem.objective()
-    return Found(objective, objective.theta0, dataclasses.replace(first, stop=Stop.INTERRUPTED_ON_SAMPLE))
+    kept = dataclasses.replace(first, theta=objective.theta0, stop=Stop.INTERRUPTED_ON_SAMPLE)
+    return Found(objective, objective.theta0, kept)
 
 
 def further_starts(problem: Problem) -> tuple[np.ndarray, ...]:

@@ -350,8 +350,8 @@ def _going(rule: EP, data: Data, state: "_Parallel | _Sequential") -> Any:
 def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) -> _Parallel:
     """One sweep over all sites. The step shrinks if the posterior or a cavity is improper or the mismatch grows.
 
-    If an accelerated step makes the mismatch grow, it is taken back, the memory is emptied, and a plain one is taken, as
-    long as the last plain one was: were it longer each time, the two could take turns for ever.
+    If an accelerated step makes the mismatch grow, it is taken back, the memory is emptied, and a plain one is taken,
+    as long as the last plain one was: were it longer each time, the two could take turns for ever.
     """
     look = rule.look(prior, data, state.sites)
     now, before = look.seen, state.seen

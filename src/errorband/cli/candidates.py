@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from errorband.cli.models import check_names, model_named, unfitted
+from errorband.cli.planning import JOINT, n_searches
 from errorband.cli.settings import Settings
 from errorband.effects import searched
 from errorband.estimators import Mixture
@@ -20,7 +21,6 @@ from errorband.training import LBFGS
 KERNELS, CLASS_KERNELS = ("se", "matern32", "matern52", "se+linear"), ("se", "matern52", "se+linear")
 NOISES, COUNT_NOISES = ("student-t", "outlier-mixture", "twinned"), ("poisson", "negative-binomial")
 SMALL = 30  # on average: counts beyond look normal
-JOINT = "joint"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,12 +154,11 @@ def _process(settings: Settings, encoder: TableEncoder, max_seconds: float | Non
                 raise KeyboardInterrupt  # the search kept what it had, but it is the comparison that should end
         return probabilities(fitted, X_new, n_classes) if n_classes else fitted.predictive(X_new)
 
-    own, joint = _is_estimator(model), settings.multi_class == JOINT
-    kind = settings.model if own else "joint GP" if joint else "GP"
+    own = _is_estimator(model)
+    kind = settings.model if own else "joint GP" if settings.multi_class == JOINT else "GP"
     parts = [settings.kernel, settings.likelihood, None if own or settings.model == "auto" else settings.model]
     name = ", ".join([kind, *(part for part in parts if part)])
-    searches = n_classes if n_classes > 2 and not joint and not own else 1  # one for each class
-    return Method(name, predict, _options(settings), searches)
+    return Method(name, predict, _options(settings), 1 if own else n_searches(encoder, settings))
 
 
 def _options(settings: Settings) -> str:

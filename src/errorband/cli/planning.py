@@ -27,6 +27,7 @@ LEAST_INDUCING, MOST_INDUCING = 10, 200
 # Without approximation: rows of which an evaluation in closed form takes half a second. A search has so many at least.
 HALF_A_SECOND, LEAST_ITERATIONS = 2000, 15
 DEFAULT = Settings()
+JOINT = "joint"  # of ``multi_class``
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,9 +137,7 @@ def optimizer(model: Any, n: int, encoder: TableEncoder, settings: Settings) -> 
     number = _basis_functions(model)
     known = isinstance(model, str) or isinstance(number, int)
     if settings.time_budget is not None or not known:
-        n_classes = len(encoder.labels)
-        searches = n_classes if n_classes > 2 and settings.multi_class != "joint" else 1  # one for each class
-        return LBFGS(max_seconds=settings.planned_seconds / searches)
+        return LBFGS(max_seconds=settings.planned_seconds / n_searches(encoder, settings))
     if isinstance(number, int):
         n_latents, sweeps = latents(encoder, settings)
         seconds = (BY_SWEEPS if sweeps else CLOSED_FORM) * members * n * n_latents * number**2
@@ -195,6 +194,12 @@ def latents(encoder: TableEncoder, settings: Settings = DEFAULT) -> tuple[int, b
         return 1, True
     likelihood = as_likelihood(settings.likelihood)
     return likelihood.n_latents, not likelihood.conjugate
+
+
+def n_searches(encoder: TableEncoder, settings: Settings) -> int:
+    """Return how many searches a Gaussian process takes: one for each of three or more classes, unless it is joint."""
+    n_classes = len(encoder.labels)
+    return n_classes if n_classes > 2 and settings.multi_class != JOINT else 1
 
 
 def effort(encoder: TableEncoder, settings: Settings = DEFAULT) -> float:

@@ -140,7 +140,7 @@ class GaussianProcess(Savable, WithArguments):
         self._forget()
         self.scaling_, self.approximation_reason_ = scaling, reason
         self._keep_search(found)
-        self._condition(found, float(np.log(scaling.y_scale)))
+        self._condition(found)
         self._learn_bands(problem, found)
 
     def _learn_transform(
@@ -203,17 +203,15 @@ class GaussianProcess(Savable, WithArguments):
             unit = next(e.unit for e in parameters.entries(found.objective.model.likelihood) if e.unit.y)
             self.noise_bound_ = found.noise_bound * float(self.scaling_.change().inverse().factor(unit))
 
-    def _condition(self, found: Found, log_scale: float) -> None:
+    def _condition(self, found: Found) -> None:
         """Condition the model on the rows learned from, and keep what prediction needs."""
         objective, data = found.objective, found.objective.data
         model, last = objective.conclude(found.theta, found.warm)
         if not last.rule.reads_rows(model):  # rows of a file were read as a whole
             data = dataclasses.replace(data, X=np.asarray(data.X))
-        # Density of the targets as given, not as standardised.
         mean = model.latent.mean
         p = np.shape(mean.basis(np.asarray(data.X[:1])))[1] if mean.marginalize else 0
-        self.log_evidence_ = last.log_evidence - (data.size - p) * log_scale
-        self.log_evidence_ += self.scaling_.log_slope(data.y, data.weights)
+        self.log_evidence_ = self.scaling_.log_density(last.log_evidence, data, p)
         self.inference_status_, self.inference_ = last.status, last.rule
         self.posterior_ = self._mixed(found, last.posterior)
         self._keep_model(model)
@@ -279,7 +277,7 @@ class GaussianProcess(Savable, WithArguments):
         found = composed(choosing).run(problem, Settings(None, random_state=self.random_state))
         if found.active_rows is not None:
             self.active_rows_ = found.active_rows
-        self._condition(found, float(np.log(self.scaling_.y_scale)))
+        self._condition(found)
 
     def _take_in(self, data: TrainingData) -> None:
         """Replace the posterior by the one after these rows too, which are scaled already. Nothing is searched."""
@@ -452,8 +450,7 @@ class GaussianProcess(Savable, WithArguments):
             raise ValueError(f"start={start!r}: choose 'posterior' or 'prior'.")
         near = self.posterior_ if start == "posterior" else None
         found = annealed_evidence(self._model, data, near, runs=runs, temperatures=temperatures, seed=random_state)
-        scale, slope = float(np.log(self.scaling_.y_scale)), self.scaling_.log_slope(data.y, data.weights)
-        return dataclasses.replace(found, log_evidence=found.log_evidence - data.size * scale + slope)
+        return dataclasses.replace(found, log_evidence=self.scaling_.log_density(found.log_evidence, data))
 
     # ------------------------------------------------------------------ showing
     def hyperparameters(self, target: str = "target") -> Hyperparameters:

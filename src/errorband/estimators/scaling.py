@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from errorband.data import TrainingData
 from errorband.parameters import Change
 from errorband.rows import slices
 from errorband.transforms import Transform
@@ -117,6 +118,14 @@ class Scaling:
             return 0.0
         slopes = self.transform.log_slope(self.original(scaled))
         return float(np.sum(slopes if weights is None else weights * slopes))
+
+    def log_density(self, value: float, data: TrainingData, integrated: int = 0) -> float:
+        """A log density of targets as the model sees them, as one of targets as given.
+
+        ``integrated`` is the number of coefficients with a flat prior, each of which takes one target for itself.
+        """
+        scale = float(np.log(self.y_scale))
+        return value - (data.size - integrated) * scale + self.log_slope(data.y, data.weights)
 
 
 def _positive(exposure: np.ndarray) -> np.ndarray:

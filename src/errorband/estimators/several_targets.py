@@ -110,9 +110,7 @@ def _one(together: Any, k: int, data: TrainingData, scaling: Scaling, log_eviden
         weights=np.ascontiguousarray(all_of_them.weights[:, k]),
         coefficients=all_of_them.coefficients[:, k] if all_of_them.coefficients.size else np.zeros(0),
     )
-    degrees = data.size - len(one.posterior_.coefficients)
-    one.log_evidence_ = log_evidence - degrees * float(np.log(scaling.y_scale))
-    one.log_evidence_ += scaling.log_slope(data.y, data.weights)
+    one.log_evidence_ = scaling.log_density(log_evidence, data, len(one.posterior_.coefficients))
     one._keep_model(together._model)
     if hasattr(together, "bands_"):
         one.bands_ = together.bands_[k]

@@ -195,8 +195,10 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             raise ModelFileError(
                 f"{where} holds an array of {array.dtype}, which cannot be saved; convert it to numbers."
             )
-        arrays.append(array)
-        return {"array": len(arrays) - 1}
+        known = next((i for i, other in enumerate(arrays) if other is array), None)  # as in members of a mixture
+        if known is None:
+            arrays.append(array)
+        return {"array": len(arrays) - 1 if known is None else known}
     if ESTIMATORS.get(type(value).__name__) is type(value):  # one of several, as for one class against the rest
         return _encode_estimator(value, arrays)
     for table, classes in _tables().items():

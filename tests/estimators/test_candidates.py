@@ -6,12 +6,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 from sklearn.base import clone
 
 import errorband
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC
-from errorband.estimators import candidates, noise_check
+from errorband.estimators import candidates, noise_check, stacking
 from errorband.estimators.candidates import _Fit as Fit
 from errorband.estimators.candidates import chosen
 from errorband.estimators.defaults import default_kernel
@@ -128,11 +129,103 @@ def test_rows_of_no_weight_and_a_candidate_that_fails(monkeypatch):
     assert model.fit(X, np.sin(X[:, 0]), sample_weight=weight).candidates_.winners()["kernel"] in ("se", "rq")
 
 
-def test_classes_choose_too():
-    labels = np.where(X[:, 0] > 0.3, "yes", "no")
-    model = GPClassifier("auto", random_state=0).fit(X, labels)
-    assert model.score(X, labels) > 0.95
-    assert len(model.candidates_.name) == 3
+@pytest.fixture(scope="module")
+def classes():
+    """Inputs, and labels that a line tells apart, one in ten of them wrong."""
+    rng = np.random.default_rng(3)
+    inputs = rng.normal(size=(90, 2))
+    return inputs, np.where((inputs.sum(axis=1) > 0) ^ (rng.random(90) < 0.1), "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def mixture(classes):
+    return GPClassifier("auto", random_state=0).fit(*classes)
+
+
+def test_classes_mix_their_candidates(classes, mixture):
+    table = mixture.candidates_
+    assert table.name == ("se", "linear", "matern12")
+    alone = {name: GPClassifier(name, random_state=0).fit(*classes) for name in table.name}
+    left_out = np.stack([model.loo().log_density for model in alone.values()])
+    np.testing.assert_allclose(table.share, stacking.stacked_shares(left_out), atol=0.01)
+    new = np.random.default_rng(4).normal(size=(20, 2))
+    for ask in ("predict_proba", "plug_in", "loo"):
+
+        def answer(model, ask=ask):
+            if ask == "loo":
+                return model.loo().probabilities
+            return model.predict_proba(new, plug_in=ask == "plug_in")
+
+        expected = sum(w * answer(alone[name]) for name, w in zip(table.name, table.share, strict=True))
+        np.testing.assert_allclose(answer(mixture), expected, atol=2e-3)  # searches end nearby
+    assert "share" in str(table)
+    best = table.name[table.chosen.index(True)]
+    assert mixture.log_evidence_ == pytest.approx(alone[best].log_evidence_, abs=0.05)
+    assert type(mixture.kernel_) is type(alone[best].kernel_)
+
+
+def test_a_mixture_of_candidates_is_kept_by_files_and_for_other_rows(classes, mixture, tmp_path):
+    inputs, labels = classes
+    mixture.save(tmp_path / "mixture.eb")
+    again = errorband.load(tmp_path / "mixture.eb")
+    np.testing.assert_array_equal(again.predict_proba(inputs), mixture.predict_proba(inputs))
+    twice = again.condition_on(inputs, labels, sample_weight=np.full(90, 2.0))
+    rows = np.tile(np.arange(90), 2)
+    np.testing.assert_allclose(
+        twice.predict_proba(inputs), mixture.condition_on(inputs[rows], labels[rows]).predict_proba(inputs), atol=1e-5
+    )
+    assert twice.candidates_ == mixture.candidates_
+    assert twice.get_params()["kernel"] == "auto"
+    plain = GPClassifier(optimizer=None).fit(inputs, labels)
+    plain.save(tmp_path / "plain.eb")  # members share their rows, and none is in the file twice
+    sizes = [(tmp_path / f"{name}.eb").stat().st_size for name in ("mixture", "plain")]
+    assert sizes[0] < 1.3 * 3 * sizes[1]
+
+
+def test_members_that_saw_few_rows_are_conditioned_on_all(classes, monkeypatch):
+    inputs, labels = classes
+    monkeypatch.setattr(candidates, "ROWS", 40)
+    monkeypatch.setattr(candidates, "FEW", 50)
+    model = GPClassifier("auto", random_state=0).fit(100.0 + 50.0 * inputs, labels)
+    table = model.candidates_
+    assert set(table.n_rows) <= {40, 90}
+    assert sum(table.share) == pytest.approx(1.0)
+    assert all(m.n_training_rows_ == 90 and m.scaling_ is model.scaling_ for m in model.mixture_members_)
+    assert model.score(100.0 + 50.0 * inputs, labels) > 0.85
+
+
+def test_what_cannot_be_mixed_is_the_best_alone(classes):
+    inputs, labels = classes
+    model = GPClassifier("auto", approximation=FITC(10), optimizer=LBFGS(max_iter=3), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(inputs, labels)
+    assert model.candidates_.share == ()
+    assert not hasattr(model, "mixture_members_")
+    refitted = model.set_params(kernel="se", approximation="exact").fit(inputs, labels)
+    assert not hasattr(refitted, "candidates_")
+
+
+def test_shares_are_those_that_predict_rows_left_out_best():
+    rng = np.random.default_rng(0)
+    log_density = np.log(rng.uniform(0.05, 1.0, (3, 200)))
+    weights = rng.uniform(0.5, 2.0, 200)
+
+    def minus_objective(free):
+        shares = np.exp(np.append(free, 0.0)) / np.sum(np.exp(np.append(free, 0.0)))
+        rows = np.log(shares @ np.exp(log_density))
+        return -np.sum(weights * rows) - stacking.PSEUDO_ROWS / 3 * np.sum(np.log(shares))
+
+    found = scipy.optimize.minimize(minus_objective, np.zeros(2), tol=1e-10).x
+    expected = np.exp(np.append(found, 0.0)) / np.sum(np.exp(np.append(found, 0.0)))
+    np.testing.assert_allclose(stacking.stacked_shares(log_density, weights), expected, atol=1e-5)
+    whole = np.tile(log_density, (1, 2))
+    np.testing.assert_allclose(
+        stacking.stacked_shares(log_density, np.full(200, 2.0)), stacking.stacked_shares(whole), atol=1e-6
+    )
+    none = np.full((2, 5), -np.inf)  # a row that nobody expects says nothing
+    none[:, 0] = [-1.0, -2.0]
+    assert np.all(np.isfinite(stacking.stacked_shares(none)))
 
 
 def test_leave_one_out_has_a_word():

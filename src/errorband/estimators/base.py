@@ -100,6 +100,9 @@ class GaussianProcess(Savable, WithArguments):
     _kernel_candidates: ClassVar[tuple[str, ...]]
     """Names that ``kernel="auto"`` chooses from, the default first."""
 
+    _mixes_candidates: ClassVar[bool] = False
+    """Whether "auto" predicts with a mixture of the candidates, or with the best of them."""
+
     _settle: ClassVar[int | None] = 10
     """Iterations that may gain next to nothing before a search without Gaussian noise ends: evaluations are dear."""
 
@@ -162,10 +165,14 @@ class GaussianProcess(Savable, WithArguments):
         if stages:
             fitted, table = fit_best(self, X, y, stages, given)
             self._forget()
-            arguments = self.get_params(deep=False)
-            vars(self).update({name: value for name, value in vars(fitted).items() if name not in arguments})
+            self._take_over(fitted)
             self.candidates_ = table
         return bool(stages)
+
+    def _take_over(self, fitted: Any) -> None:
+        """Make what another estimator found its own, but not the arguments it was made with."""
+        arguments = self.get_params(deep=False)
+        vars(self).update({name: value for name, value in vars(fitted).items() if name not in arguments})
 
     def _kernels_to_try(self, n_inputs: int) -> tuple[str, ...]:
         """The candidates for a table with so many inputs."""
@@ -544,7 +551,7 @@ class GaussianProcess(Savable, WithArguments):
         """Distribution of each training target given the others, as the model sees them."""
         if hasattr(self, "mixture_members_"):
             members = [member._leave_one_out() for member in self.mixture_members_]
-            return MixturePredictive(np.ones(len(members)), members)
+            return MixturePredictive(self.posterior_.weights, members)
         return self.inference_.leave_one_out(self._model, self._prepared_rows(), self._state)
 
     def _judged_by_rows_left_out(self, bands: bool) -> tuple[np.ndarray, float]:

@@ -4,9 +4,13 @@ Kernels come first, with the likelihood that was given or the first of the list;
 won. Of the likelihoods only those are fitted that the leave-one-out residuals of the first ask for. A search on all
 rows, or with a kernel of the form of one before it, starts from what was found there. On all rows, if they are many
 more, the winner meets the first of the list again: many rows tell what few do not, and a search on them may fail.
+
+Classifiers mix the candidates: labels say so little that several kernels go with them, and each is right somewhere. The
+winner is what the mixture shows.
 """
 
 import contextlib
+import copy
 import dataclasses
 import threading
 import time
@@ -18,15 +22,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from errorband.estimators.mixture import mixed
+from errorband.estimators.stacking import LEAST_SHARE, stacked_shares
 from errorband.linalg import single_blas_thread
 from errorband.training.lbfgs import LBFGS, SETTLE, warn_if_not_converged
 
 AUTO = "auto"
+FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)  # of a fit
 
 # Rows, drawn at random, that candidates are fitted to.
 ROWS = 300
 
-# With so many rows at most it takes longer to compile a search on all of them than to do it.
+# With so many rows at most it takes longer to compile a search on all of them than to do it; members of a mixture are
+# all fitted to all rows then.
 FEW = 600
 
 # With more than twice the rows that candidates saw, and at most so many, the winner meets the first candidate on all of
@@ -61,7 +69,9 @@ class Candidates:
         How many rows each was fitted to; those for one argument saw the same ones.
     seconds : tuple of float
     chosen : tuple of bool
-        Whether it is what the model has.
+        Whether it is what the model has, or shows where it is a mixture.
+    share : tuple of float
+        Of each in a mixture, which classifiers have; empty if the one chosen is all.
     """
 
     argument: tuple[str, ...]
@@ -72,6 +82,7 @@ class Candidates:
     n_rows: tuple[int, ...]
     seconds: tuple[float, ...]
     chosen: tuple[bool, ...]
+    share: tuple[float, ...] = ()
 
     def winners(self) -> dict[str, str]:
         """The name that was chosen for each argument."""
@@ -81,13 +92,15 @@ class Candidates:
     def __str__(self) -> str:
         names = [f"{argument} {name}" for argument, name in zip(self.argument, self.name, strict=True)]
         width = max(map(len, names))
-        lines = [f"  {'candidate':{width}} {'rows':>5} {'log evidence':>13} {'score':>10} {'LOO':>8} {'seconds':>8}"]
+        head = f"  {'candidate':{width}} {'rows':>5} {'log evidence':>13} {'score':>10} {'LOO':>8} {'seconds':>8}"
+        lines = [head + f" {'share':>6}" * bool(self.share)]
         columns = zip(
             names, self.n_rows, self.log_evidence, self.score, self.loo, self.seconds, self.chosen, strict=True
         )
-        for name, n, evidence, score, loo, seconds, kept in columns:
-            mark = "*" if kept else " "
-            lines.append(f"{mark} {name:{width}} {n:5d} {evidence:13.2f} {score:10.2f} {loo:8.3f} {seconds:8.1f}")
+        for i, (name, n, evidence, score, loo, seconds, kept) in enumerate(columns):
+            mark, share = "*" if kept else " ", f" {self.share[i]:6.2f}" if self.share else ""
+            told = f"{n:5d} {evidence:13.2f} {score:10.2f} {loo:8.3f} {seconds:8.1f}{share}"
+            lines.append(f"{mark} {name:{width}} {told}")
         return "\n".join(lines)
 
 
@@ -124,7 +137,8 @@ def fit_best(
     given : dict
         Further arguments of ``fit``: an array with an entry for each row, or None.
     """
-    y, n = np.asarray(y), min(len(y), ROWS)
+    y = np.asarray(y)
+    n = len(y) if len(y) <= (FEW if estimator._mixes_candidates else ROWS) else ROWS
     some, few = _drawn(estimator, n, y, given)
     best = {argument: names[0] for argument, names in stages.items()}
     bands = bool(getattr(estimator, "calibrate", False))
@@ -161,7 +175,50 @@ def fit_best(
     if finals or n == len(y):  # whose warnings were not heard
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
             warn_if_not_converged(result)
-    return whole, _table([*fits, *finals], best, n, len(y))
+    tried = [*fits, *finals]
+    if not estimator._mixes_candidates or len(y) > MOST or _interrupted(whole) or not _plain(whole):
+        return whole, _table(tried, best, n, len(y))
+    whole, shares = _stacked(whole, tried, tuple(stages), n, X, y, given)
+    return whole, dataclasses.replace(_table(tried, best, n, len(y)), share=shares)
+
+
+def _plain(model: Any) -> bool:
+    """Whether a model has all rows and one Gaussian posterior, so that others can be mixed with it."""
+    sampled = getattr(model.fit_result_, "draws", None) is not None
+    approximated = model._model.approximation.strategies or any(l.features is not None for l in model._model.latents)
+    return not sampled and not approximated
+
+
+def _stacked(
+    whole: Any, tried: list[_Fit], arguments: tuple[str, ...], n: int, X: Any, y: np.ndarray, given: dict[str, Any]
+) -> tuple[Any, tuple[float, ...]]:
+    """The winner mixed with all others that help to predict rows left out; and the share of each that was tried.
+
+    Those that were fitted to n of the rows keep their hyperparameters, as the model sees them, and are conditioned on
+    all.
+    """
+
+    def choice(model: Any) -> tuple[str, ...]:
+        return tuple(getattr(model, argument) for argument in arguments)
+
+    members = {choice(whole): whole}
+    last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
+    for name, i in last.items():
+        with warnings.catch_warnings(), contextlib.suppress(*FAILURES):
+            warnings.simplefilter("ignore")  # a member that did not converge is judged by how it predicts
+            if name not in members:
+                model = copy.copy(tried[i].model)
+                model.scaling_ = whole.scaling_  # members see the same inputs
+                on_all = tried[i].argument == ON_ALL or n == len(y)
+                members[name] = model if on_all else model.condition_on(X, y, **given)
+    weights = given.get("sample_weight")
+    weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
+    shares = stacked_shares(np.stack([m.loo().log_density for m in members.values()]), weights)
+    names = [name for name, share in zip(members, shares, strict=True) if share >= LEAST_SHARE or name == choice(whole)]
+    shares = shares[[list(members).index(name) for name in names]]
+    shares = shares / np.sum(shares)
+    told = dict(zip((last[name] for name in names), shares.tolist(), strict=True))
+    return mixed([members[name] for name in names], shares), tuple(told.get(i, 0.0) for i in range(len(tried)))
 
 
 def _on_all_rows(
@@ -221,15 +278,15 @@ def compiled_ahead(fits: list[tuple[Any, Any, np.ndarray, dict[str, Any]]]) -> I
 
 def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: bool = True) -> Any:
     """The estimator with these arguments, to be searched from what those before found; for all rows, or for some."""
-    copy: Any = clone(estimator)
-    copy.set_params(**arguments)
+    model: Any = clone(estimator)
+    model.set_params(**arguments)
     if not whole:  # it is compared, does not predict, and its search is gone on with
-        trainer = copy._trainer()
+        trainer = model._trainer()
         brief = dataclasses.replace(trainer, settle=SETTLE) if isinstance(trainer, LBFGS) else trainer
-        copy.set_params(optimizer=brief, **({"calibrate": False} if hasattr(copy, "calibrate") else {}))
+        model.set_params(optimizer=brief, **({"calibrate": False} if hasattr(model, "calibrate") else {}))
     if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
-        copy._fitted_before = found
-    return copy
+        model._fitted_before = found
+    return model
 
 
 def _learned(model: Any, X: Any, y: np.ndarray, given: dict[str, Any]) -> Any:
@@ -254,7 +311,7 @@ def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: 
             warnings.simplefilter("ignore")  # a candidate that did not converge is judged by where it got to
             model = _learned(model, X, y, given)
             loo, added = model._judged_by_rows_left_out(bands)
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+    except FAILURES:
         return _Fit(argument, name, None, -np.inf, -np.inf, np.full(len(y), -np.inf), 0.0)
     free = sum(m.fit_result_.n_numbers for m in model.members_ if m.fit_result_ is not None)
     evidence = float(model.log_evidence_)

@@ -13,8 +13,8 @@ from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.candidates import is_auto
-from errorband.estimators.defaults import CLASS_KERNELS, MANY_INPUTS
-from errorband.estimators.mixture import mixed
+from errorband.estimators.defaults import CLASS_KERNELS, MANY_INPUTS, OF_MANY_INPUTS
+from errorband.estimators.mixture import with_members
 from errorband.estimators.online import streams
 from errorband.estimators.predicting_classes import PredictsClasses
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
@@ -143,6 +143,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
 
     _kernel_candidates: ClassVar = CLASS_KERNELS
     _learns_bias: ClassVar[bool] = True
+    _mixes_candidates: ClassVar[bool] = True
     short_names: ClassVar = {}  # what the other names are of
 
     multi_class: str
@@ -176,7 +177,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
 
     # ------------------------------------------------------------------ fitting
     def _kernels_to_try(self, n_inputs):
-        return CLASS_KERNELS + (("additive",) if n_inputs >= MANY_INPUTS else ())
+        return CLASS_KERNELS + (OF_MANY_INPUTS if n_inputs >= MANY_INPUTS else ())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
         """Fit to inputs X (n, D) and labels y (n,).
@@ -230,7 +231,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         """
         check_is_fitted(self)
         if hasattr(self, "mixture_members_"):
-            return mixed([m.condition_on(X, y, sample_weight) for m in self.mixture_members_])
+            return with_members(self, [m.condition_on(X, y, sample_weight) for m in self.mixture_members_])
         new = copy.copy(self)
         X, codes, weights = new._validated(X, y, sample_weight, classes=self.classes_)
         if hasattr(self, "estimators_"):

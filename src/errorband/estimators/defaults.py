@@ -10,13 +10,13 @@ from errorband.features import Features
 from errorband.kernels import Kernel
 
 # Candidates of ``kernel="auto"``, the default first. Everyday functions are not infinitely smooth, and often have a
-# trend. Labels say less than numbers: there a simple kernel does as well.
+# trend. Labels say less than numbers: there simple kernels that differ much are mixed, smooth, straight and rough.
 REGRESSION_KERNELS = ("matern52+linear", "se", "matern32+linear", "matern12+linear", "rq")
-CLASS_KERNELS = ("se", "matern52", "se+linear")
+CLASS_KERNELS = ("se", "linear", "matern12")
 
-# For labels with so many inputs a sum of functions of single inputs is one too: no row has near neighbours in all of
-# them at once.
-MANY_INPUTS = 20
+# For labels with so many inputs no row has near neighbours in all of them at once. A sum of functions of single inputs
+# and a polynomial, of pairs of them, are candidates too.
+MANY_INPUTS, OF_MANY_INPUTS = 20, ("additive", "polynomial")
 
 # Whole numbers above this are as good as real ones.
 LARGEST_COUNT = 1000

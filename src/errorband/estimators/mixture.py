@@ -173,20 +173,33 @@ def bounded(approximation: Any) -> Any:
     )
 
 
-def mixed(members: list[Any]) -> Any:
-    """One fitted estimator from several of the same data: a single one is itself."""
+def mixed(members: list[Any], weights: Any = None) -> Any:
+    """One fitted estimator from several of the same data: a single one is itself.
+
+    It shows the hyperparameters of the first where weights are given, else those of the highest evidence, with equal
+    weights.
+    """
     if len(members) == 1:
         return members[0]
     if any(len(m.members_) > 1 for m in members):
         raise ValueError("Mixture takes models with one posterior: of one target, or with multi_class='joint'.")
-    model = copy.copy(max(members, key=lambda m: m.log_evidence_))
+    if weights is None:
+        members = sorted(members, key=lambda m: -m.log_evidence_)
+        weights = np.full(len(members), 1.0 / len(members))
+    model = copy.copy(members[0])
     posteriors, likelihoods = tuple(m.posterior_ for m in members), tuple(m._model.likelihood for m in members)
-    weights = np.full(len(members), 1.0 / len(members))
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members
     vars(model).pop("bands_", None)  # of one member
     if model.fit_result_ is not None and any(m.fit_result_.interrupted for m in members):
         model.fit_result_ = model.fit_result_.cut_short()
+    return model
+
+
+def with_members(mixture: Any, members: list[Any]) -> Any:
+    """A copy of a mixture with other members, of the same weights and in the same order."""
+    model = copy.copy(mixture)
+    model._take_over(mixed(members, mixture.posterior_.weights))
     return model
 
 

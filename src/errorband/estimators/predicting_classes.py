@@ -162,6 +162,9 @@ class PredictsClasses(GaussianProcess):
         """Class probabilities at the posterior mean."""
         if hasattr(self, "estimators_"):
             return self._together([m._plug_in_probabilities(scaled) for m in self.estimators_])
+        if hasattr(self, "mixture_members_"):
+            each = np.stack([m._plug_in_probabilities(scaled) for m in self.mixture_members_])
+            return np.tensordot(self.posterior_.weights, each, axes=1)
         likelihood: Any = self._model.likelihood
         return likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
 

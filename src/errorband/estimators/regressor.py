@@ -17,7 +17,7 @@ from errorband.estimators.bands import learned_bands
 from errorband.estimators.base import too_little
 from errorband.estimators.candidates import is_auto
 from errorband.estimators.defaults import REGRESSION_KERNELS, noises
-from errorband.estimators.mixture import mixed
+from errorband.estimators.mixture import with_members
 from errorband.estimators.online import streams
 from errorband.estimators.predicting_numbers import PredictsTargets
 from errorband.estimators.scaling import READ_AS, Scaling, is_constant, training_inputs
@@ -270,7 +270,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         check_is_fitted(self)
         check_one(self)
         if hasattr(self, "mixture_members_"):
-            return mixed([m.condition_on(X, y, noise_variance, sample_weight) for m in self.mixture_members_])
+            return with_members(
+                self, [m.condition_on(X, y, noise_variance, sample_weight) for m in self.mixture_members_]
+            )
         new = copy.copy(self)
         new._condition_on(new._training(X, y, noise_variance, sample_weight, self.scaling_)[1])
         return new

@@ -54,7 +54,8 @@ class Screen:
         """A table of what kernel and noise were chosen from, if they were."""
         if found is not None:
             rows = [(f"{name} *" if kept else name, *figures) for name, kept, *figures in candidate_rows(found)]
-            self.table(f"Tried on {found.n_rows[0]:,} rows (* kept)", CANDIDATE_HEADER, rows)
+            told, header = ("shown", (*CANDIDATE_HEADER, "share")) if found.share else ("kept", CANDIDATE_HEADER)
+            self.table(f"Tried on {found.n_rows[0]:,} rows (* {told})", header, rows)
 
     @contextlib.contextmanager
     def progress(self, label: str, total: int) -> Iterator[Callable[[str], None]]:

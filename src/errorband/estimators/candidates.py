@@ -166,20 +166,20 @@ def fit_best(
     whole, finals = kept[-1].model, []
     if n < len(y) and any(_interrupted(f.model) for f in fits):
         return whole.condition_on(X, y, **given), _table(fits, best, n, len(y))
+    mixing = estimator._mixes_candidates and len(y) <= MOST and whole is not None and _plain(whole)
     if n < len(y) or whole is None:
         first = {argument: names[0] for argument, names in stages.items()}
         rivals = [(best, kept[-1:])]
         if best != first and 2 * n < len(y) <= MOST:
             rivals.insert(0, (first, []))  # searched afresh: few rows may lead away from what all of them know
-        whole, best, finals = _on_all_rows(estimator, rivals, X, y, given, bands)
+        whole, best, finals = _on_all_rows(estimator, rivals[:1] if mixing else rivals, X, y, given, bands)
     if finals or n == len(y):  # whose warnings were not heard
         for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
             warn_if_not_converged(result)
-    tried = [*fits, *finals]
-    if not estimator._mixes_candidates or len(y) > MOST or _interrupted(whole) or not _plain(whole):
-        return whole, _table(tried, best, n, len(y))
-    whole, shares = _stacked(whole, tried, tuple(stages), n, X, y, given)
-    return whole, dataclasses.replace(_table(tried, best, n, len(y)), share=shares)
+    if not mixing or _interrupted(whole):
+        return whole, _table([*fits, *finals], best, n, len(y))
+    whole, shares = _stacked(whole, fits, tuple(stages), n, X, y, given)
+    return whole, dataclasses.replace(_table(fits, best, n, len(y)), share=shares)
 
 
 def _plain(model: Any) -> bool:
@@ -192,7 +192,7 @@ def _plain(model: Any) -> bool:
 def _stacked(
     whole: Any, tried: list[_Fit], arguments: tuple[str, ...], n: int, X: Any, y: np.ndarray, given: dict[str, Any]
 ) -> tuple[Any, tuple[float, ...]]:
-    """The winner mixed with all others that help to predict rows left out; and the share of each that was tried.
+    """A model mixed with all others that help to predict rows left out; and the share of each that was tried.
 
     Those that were fitted to n of the rows keep their hyperparameters, as the model sees them, and are conditioned on
     all.
@@ -202,23 +202,20 @@ def _stacked(
         return tuple(getattr(model, argument) for argument in arguments)
 
     members = {choice(whole): whole}
-    last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
-    for name, i in last.items():
+    for model in (copy.copy(f.model) for f in tried if f.model is not None and choice(f.model) not in members):
+        model.scaling_ = whole.scaling_  # members see the same inputs
         with warnings.catch_warnings(), contextlib.suppress(*FAILURES):
             warnings.simplefilter("ignore")  # a member that did not converge is judged by how it predicts
-            if name not in members:
-                model = copy.copy(tried[i].model)
-                model.scaling_ = whole.scaling_  # members see the same inputs
-                on_all = tried[i].argument == ON_ALL or n == len(y)
-                members[name] = model if on_all else model.condition_on(X, y, **given)
+            members[choice(model)] = model if n == len(y) else model.condition_on(X, y, **given)
     weights = given.get("sample_weight")
     weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
     shares = stacked_shares(np.stack([m.loo().log_density for m in members.values()]), weights)
-    names = [name for name, share in zip(members, shares, strict=True) if share >= LEAST_SHARE or name == choice(whole)]
-    shares = shares[[list(members).index(name) for name in names]]
-    shares = shares / np.sum(shares)
-    told = dict(zip((last[name] for name in names), shares.tolist(), strict=True))
-    return mixed([members[name] for name in names], shares), tuple(told.get(i, 0.0) for i in range(len(tried)))
+    shares[1:][shares[1:] < LEAST_SHARE] = 0.0
+    taken = {name: share for name, share in zip(members, shares / np.sum(shares), strict=True) if share > 0}
+    last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
+    told = {last[name]: float(share) for name, share in taken.items() if name in last}
+    mixture = mixed([members[name] for name in taken], np.array(list(taken.values())))
+    return mixture, tuple(told.get(i, 0.0) for i in range(len(tried)))
 
 
 def _on_all_rows(

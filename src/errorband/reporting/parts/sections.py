@@ -128,7 +128,7 @@ def candidates_section(c: Any) -> Section | None:
     found: Candidates | None = c.summary.candidates
     if found is None:
         return None
-    head = ["Candidate", "Log evidence", "Score", "Leave-one-out log density"]
+    head = ["Candidate", "Log evidence", "Score", "Leave-one-out log density", *["Share"] * bool(found.share)]
     rows = [[el("strong", name) if kept else name, *figures] for name, kept, *figures in candidate_rows(found)]
     on_all = f", those of all rows to {found.n_rows[-1]}" if found.n_rows[-1] > found.n_rows[0] else ""
     lead = (
@@ -136,16 +136,24 @@ def candidates_section(c: Any) -> Section | None:
         "number that is learned; the highest wins, unless another predicts each row from the others better, by more "
         "than two standard errors. The choice of each kind is bold."
     )
-    return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack", (1, 2, 3))])
+    if found.share:
+        lead += (
+            " Predictions are a mixture of the candidates, with the shares that predict each row from the others best; "
+            "the search and the hyperparameters shown here are those of the bold one."
+        )
+    numeric = tuple(range(1, len(head)))
+    return Section("candidates", "What was tried", lead, [table(head, rows, "Candidates", "stack", numeric)])
 
 
-def candidate_rows(found: Candidates) -> list[tuple[str, bool, str, str, str]]:
-    """Name, whether it was chosen, log evidence, score and mean leave-one-out log density of each, as text."""
+def candidate_rows(found: Candidates) -> list[tuple[Any, ...]]:
+    """Name, whether it was chosen, and as text log evidence, score, mean leave-one-out log density, share if mixed."""
     columns = found.argument, found.name, found.chosen, found.log_evidence, found.score, found.loo
-    return [
+    rows = [
         (f"{argument} {name}", kept, number(evidence, decimals=1), number(score, decimals=1), number(loo, decimals=3))
         for argument, name, kept, evidence, score, loo in zip(*columns, strict=True)
     ]
+    shares = [(f"{100 * share:.0f} %",) for share in found.share] or [()] * len(rows)
+    return [(*row, *share) for row, share in zip(rows, shares, strict=True)]
 
 
 def hyperparameters_section(c: Any) -> Section | None:

@@ -147,7 +147,8 @@ def test_classes_mix_their_candidates(classes, mixture):
     assert table.name == ("se", "linear", "matern12")
     alone = {name: GPClassifier(name, random_state=0).fit(*classes) for name in table.name}
     left_out = np.stack([model.loo().log_density for model in alone.values()])
-    np.testing.assert_allclose(table.share, stacking.stacked_shares(left_out), atol=0.01)
+    evidence = np.array([model.log_evidence_ for model in alone.values()])
+    np.testing.assert_allclose(table.share, stacking.stacked_shares(left_out, evidence), atol=0.01)
     new = np.random.default_rng(4).normal(size=(20, 2))
     for ask in ("predict_proba", "plug_in", "loo"):
 
@@ -209,23 +210,26 @@ def test_what_cannot_be_mixed_is_the_best_alone(classes):
 def test_shares_are_those_that_predict_rows_left_out_best():
     rng = np.random.default_rng(0)
     log_density = np.log(rng.uniform(0.05, 1.0, (3, 200)))
-    weights = rng.uniform(0.5, 2.0, 200)
+    weights, evidence = rng.uniform(0.5, 2.0, 200), np.array([-100.0, -95.0, -110.0])
+    prior = np.exp(evidence / stacking.TEMPERATURE) / np.sum(np.exp(evidence / stacking.TEMPERATURE))
 
     def minus_objective(free):
         shares = np.exp(np.append(free, 0.0)) / np.sum(np.exp(np.append(free, 0.0)))
         rows = np.log(shares @ np.exp(log_density))
-        return -np.sum(weights * rows) - stacking.PSEUDO_ROWS / 3 * np.sum(np.log(shares))
+        return -np.sum(weights * rows) - stacking.PSEUDO_ROWS * np.sum(prior * np.log(shares))
 
     found = scipy.optimize.minimize(minus_objective, np.zeros(2), tol=1e-10).x
     expected = np.exp(np.append(found, 0.0)) / np.sum(np.exp(np.append(found, 0.0)))
-    np.testing.assert_allclose(stacking.stacked_shares(log_density, weights), expected, atol=1e-5)
+    np.testing.assert_allclose(stacking.stacked_shares(log_density, evidence, weights), expected, atol=1e-5)
     whole = np.tile(log_density, (1, 2))
     np.testing.assert_allclose(
-        stacking.stacked_shares(log_density, np.full(200, 2.0)), stacking.stacked_shares(whole), atol=1e-6
+        stacking.stacked_shares(log_density, evidence, np.full(200, 2.0)),
+        stacking.stacked_shares(whole, evidence),
+        atol=1e-6,
     )
     none = np.full((2, 5), -np.inf)  # a row that nobody expects says nothing
     none[:, 0] = [-1.0, -2.0]
-    assert np.all(np.isfinite(stacking.stacked_shares(none)))
+    assert np.all(np.isfinite(stacking.stacked_shares(none, np.zeros(2))))
 
 
 def test_leave_one_out_has_a_word():

@@ -209,7 +209,8 @@ def _stacked(
             members[choice(model)] = model if n == len(y) else model.condition_on(X, y, **given)
     weights = given.get("sample_weight")
     weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
-    shares = stacked_shares(np.stack([m.loo().log_density for m in members.values()]), weights)
+    left_out = np.stack([m.loo().log_density for m in members.values()])
+    shares = stacked_shares(left_out, np.array([m.log_evidence_ for m in members.values()]), weights)
     shares[1:][shares[1:] < LEAST_SHARE] = 0.0
     taken = {name: share for name, share in zip(members, shares / np.sum(shares), strict=True) if share > 0}
     last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told

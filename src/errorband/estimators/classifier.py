@@ -48,9 +48,10 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
     ----------
     kernel : Kernel or str, optional
         Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``. Default: squared
-        exponential, with a length-scale per input where the evidence pays for it. "auto" chooses among some kernels;
-        see ``candidates_``. Values given are where the search starts; values left out are chosen from the data. A
-        variance left out also has a prior, ``HalfNormal(10)``: labels say little about it.
+        exponential, with a length-scale per input where the evidence pays for it. "auto" mixes some kernels, up to
+        2000 rows, and chooses one beyond; see ``candidates_``. Values given are where the search starts; values left
+        out are chosen from the data. A variance left out also has a prior, ``HalfNormal(10)``: labels say little about
+        it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
     likelihood : {"probit", "logit", "auto", "robust-threshold", "softmax", "ordinal"} or ClassLikelihood
@@ -116,7 +117,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
     posterior_ : Posterior
         What predictions are made from; with one model per class see ``estimators_``.
     candidates_ : Candidates
-        What "auto" chose from, with log evidence and leave-one-out log density; a list with one model per class.
+        What "auto" chose from or mixed, with log evidence, leave-one-out log density and share of each; a list with
+        one model per class. ``kernel_`` and what else is of one model are then those of the candidate chosen.
     jitter_ : float
         What had to be added to the covariance's diagonal; 0 almost always.
     scaling_ : Scaling

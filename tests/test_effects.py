@@ -5,9 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
-from errorband import GPRegressor, effects
+from errorband import GPClassifier, GPRegressor, effects
+from errorband.effects import dependence
+from errorband.estimators.mixture import mixed
 from errorband.kernels import Linear, Matern, Periodic, SquaredExponential
+from errorband.likelihoods import Bernoulli
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +124,24 @@ def test_unknown_inputs_are_refused(additive):
         effects.partial_dependence(model, X, 3)
     with pytest.raises(ValueError, match="X must have 3 columns"):
         effects.relevance(model, X[["a"]])
+
+
+def test_bands_of_a_mixture_are_of_all_its_members():
+    """Two members that are sure of opposite classes: a draw is of one or the other, each with its own bias."""
+    X, labels = np.linspace(-1, 1, 8)[:, None], np.arange(8) % 2
+    members = [
+        GPClassifier(SquaredExponential(1.0, 1e-4), likelihood=Bernoulli(bias=bias), optimizer=None).fit(X, labels)
+        for bias in (-2.0, 2.0)
+    ]
+    found = effects.class_dependence(mixed(members, np.array([0.7, 0.3])), X, 0, n_grid=9, n_rows=8)
+    np.testing.assert_allclose(found.lower[:, 1], norm.cdf(-2.0), atol=0.02)
+    np.testing.assert_allclose(found.upper[:, 1], norm.cdf(2.0), atol=0.02)
+    np.testing.assert_allclose(found.share[:, 1], 0.7 * norm.cdf(-2.0) + 0.3 * norm.cdf(2.0), atol=0.01)
+
+
+@pytest.mark.parametrize(("n_values", "n_rows"), [(25, 30), (1, 30), (7, 500), (12, 30), (13, 30)])
+def test_parts_of_a_grid_are_of_one_size_and_leave_nothing_out(n_values, n_rows):
+    parts = [list(part) for part in dependence._parts(n_values, n_rows)]
+    assert set().union(*parts) == set(range(n_values))
+    assert len({len(part) for part in parts}) == 1
+    assert len(parts[0]) == 1 or len(parts[0]) * n_rows <= dependence.ROWS_AT_ONCE

@@ -207,28 +207,36 @@ def class_dependence(
     if (inside := process(model)) is None:
         unknown = np.full_like(share, np.nan)
         return ClassDependence(column, grid, share, unknown, unknown, b, discrete)
-    rng, averages = generator(random_state), []
+    rng, averages = generator(random_state), np.empty((N_DRAWS, *share.shape))
     for part in _parts(len(grid), b):
         draws = _probability_draws(inside, stacked[b * part.start : b * part.stop], rng)
-        averages.append(draws.reshape(N_DRAWS, len(part), b, -1).mean(axis=2))
-    lower, upper = np.quantile(np.concatenate(averages, axis=1), [0.025, 0.975], axis=0)
+        averages[:, part] = draws.reshape(N_DRAWS, len(part), b, -1).mean(axis=2)
+    lower, upper = np.quantile(averages, [0.025, 0.975], axis=0)
     return ClassDependence(column, grid, share, lower, upper, b, discrete)
 
 
 def _parts(n_values: int, n_rows: int) -> Iterator[range]:
-    """Values of a grid to ask about together: of the joint posterior only the rows of one value are averaged over."""
-    each = max(ROWS_AT_ONCE // n_rows, 1)
-    return (range(start, min(start + each, n_values)) for start in range(0, n_values, each))
+    """Values of a grid to ask about together: of the joint posterior only the rows of one value are averaged over.
+
+    All parts are of one size, for which is compiled once; so the last two may have values in common.
+    """
+    number = -(-n_values // max(ROWS_AT_ONCE // n_rows, 1))
+    each = -(-n_values // number)
+    return (range(start, start + each) for start in (min(each * i, n_values - each) for i in range(number)))
 
 
 def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Class probabilities at the rows under draws of the latent functions: (draws, rows, C)."""
 
-    def of_member(member: Any) -> np.ndarray:
+    def of_member(member: Any, n_draws: int = N_DRAWS) -> np.ndarray:
+        if hasattr(member, "mixture_members_"):  # each with as many draws as its weight stands for
+            numbers = rng.multinomial(n_draws, member.posterior_.weights)
+            drawn = [of_member(m, n) for m, n in zip(member.mixture_members_, numbers, strict=True)]
+            return rng.permutation(np.concatenate(drawn))
         scaled, likelihood = member.scaling_.inputs(rows), member.likelihood_
-        latent = [_draws(member.posterior_.joint(scaled, l), rng) for l in range(likelihood.n_latents)]
+        latent = [_draws(member.posterior_.joint(scaled, l), n_draws, rng) for l in range(likelihood.n_latents)]
         f = np.stack(latent, axis=-1).reshape(-1, likelihood.n_latents)
-        return likelihood.plug_in_probabilities(f).reshape(N_DRAWS, len(rows), -1)
+        return likelihood.plug_in_probabilities(f).reshape(n_draws, len(rows), -1)
 
     if len(model.members_) == 1:
         return of_member(model)
@@ -237,10 +245,10 @@ def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -
     return each / each.sum(axis=-1, keepdims=True)
 
 
-def _draws(joint: tuple[np.ndarray, np.ndarray], rng: np.random.Generator) -> np.ndarray:
+def _draws(joint: tuple[np.ndarray, np.ndarray], n_draws: int, rng: np.random.Generator) -> np.ndarray:
     mean, cov = joint
     scale = np.linalg.cholesky(cov + 1e-8 * max(float(np.mean(np.diag(cov))), 1e-300) * np.eye(len(cov)))
-    return mean + rng.standard_normal((N_DRAWS, len(mean))) @ scale.T
+    return mean + rng.standard_normal((n_draws, len(mean))) @ scale.T
 
 
 def _input(model: Any, feature: int | str | Input) -> Input:

@@ -3,9 +3,9 @@
     ERRORBAND_DATA=FOLDER python benchmarks/league.py --rows 1500 --splits 3
 
 Every (set, split, model) is kept in ``benchmarks/.raw/league/ROWS``; a run that was stopped goes on where it was, and
-``--page`` computes nothing and writes the page from what is there. To try something out:
+``--page`` computes nothing and writes the pages, of numbers and of classes, from what is there. To try something out:
 
-    python benchmarks/league.py --rows 300 --splits 1 --half tuned --models default
+    python benchmarks/league.py --rows 300 --splits 1 --kind numbers --half tuned --models default
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from league_page import page
 from league_sets import CLASSIFICATION, REGRESSION, TUNED, split
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "benchmarks" / "league.md"
+PAGES = HERE.parent / "docs" / "benchmarks"
+KINDS = {"numbers": (REGRESSION, "league"), "classes": (CLASSIFICATION, "league-classes")}  # sets, name of the page
 
 
 def main() -> None:
@@ -34,26 +35,31 @@ def main() -> None:
     names = [*REGRESSION, *CLASSIFICATION]
     parser.add_argument("--sets", nargs="+", choices=names, default=names)
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
+    parser.add_argument("--kind", choices=list(KINDS), help="only tables with such targets")
     parser.add_argument("--half", choices=["tuned", "untouched"], help="sets that defaults were (not) tuned on")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
     parser.add_argument("--again", action="store_true", help="compute anew what is there")
-    parser.add_argument("--page", action="store_true", help="write the page, from what is there")
-    parser.add_argument("--output", type=Path, default=PAGE, help="where to")
+    parser.add_argument("--page", action="store_true", help="write the pages, from what is there")
     options = parser.parse_args()
     sets = [s for s in options.sets if options.half is None or (s in TUNED) == (options.half == "tuned")]
+    kinds = {kind: KINDS[kind] for kind in ([options.kind] if options.kind else KINDS)}
+    sets = [s for s in sets if any(s in members for members, _ in kinds.values())]
     began = time.perf_counter()
     for number in range(options.splits):
         for name in sets:
             for model in options.models:
                 if not options.page and time.perf_counter() - began < options.seconds:
                     piece(options.rows, name, number, model, options.again)
-    results = collected(options.rows, sets, options.splits, options.models)
-    text = page(results, options.rows, options.splits)
-    if options.page:
-        options.output.write_text(text)
-        print(f"wrote {options.output}")
-    else:
-        print(text)
+    for kind, (members, name) in kinds.items():
+        asked = [s for s in sets if s in members]
+        results = collected(options.rows, asked, options.splits, options.models)
+        text = page(results, kind, asked, options.rows, options.splits)
+        if options.page:
+            path = PAGES / f"{name}{'' if options.rows == 1500 else f'-{options.rows}'}.md"
+            path.write_text(text)
+            print(f"wrote {path}")
+        else:
+            print(text)
 
 
 def file_of(rows: int, name: str, number: int, model: str) -> Path:

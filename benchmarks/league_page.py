@@ -10,19 +10,18 @@ from league_sets import CLASSIFICATION, REGRESSION, TUNED
 Results = dict[str, dict[str, list[dict]]]
 BASELINES = ("linear", "forest", "boosting", "svm", "sklearn_gp", "ngboost")
 OURS = ("auto", "default")
-KINDS = ("regression", REGRESSION), ("classification", CLASSIFICATION)
 
 
-def page(results: Results, rows: int, splits: int) -> str:
-    """Markdown: ranks, coverage and times in both halves of the sets, then each set."""
+def page(results: Results, kind: str, sets: list[str], rows: int, splits: int) -> str:
+    """Markdown about the sets of a kind: ranks, coverage and times in both halves of them, then each set."""
     models = [m for m in LABELS if any(m in found for found in results.values())]
     parts = [
-        "# The league",
+        f"# The league: {kind}",
         f'Our plain defaults and `"auto"` beside other models: at most {rows} rows to learn from, {splits} '
         f"split{'s' if splits > 1 else ''}.",
-        f"Made by `python benchmarks/league.py --rows {rows} --splits {splits} --models {' '.join(models)} --page`, "
-        f"from the {len(results)} sets computed so far, of {len(REGRESSION) + len(CLASSIFICATION)}.",
-        *unfinished(results, models, rows, splits),
+        f"Made by `python benchmarks/league.py --kind {kind} --rows {rows} --splits {splits} --models "
+        f"{' '.join(models)} --page`, from the {len(results)} sets computed so far, of {len(sets)}.",
+        *unfinished(results, models, sets, rows, splits),
         "Defaults were tuned on one half of the sets; the other half was left alone. *Rank*: mean place among all "
         "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
         f"two standard errors of the paired difference. *Inside*: share of test targets in {100 * LEVEL:.0f} % bands. "
@@ -48,10 +47,10 @@ def page(results: Results, rows: int, splits: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def unfinished(results: Results, models: list[str], rows: int, splits: int) -> list[str]:
+def unfinished(results: Results, models: list[str], sets: list[str], rows: int, splits: int) -> list[str]:
     """A paragraph about what has not been computed, if something has not."""
     gone = [LABELS[m] for m in LABELS if m not in models]
-    gone += [f"{n} {kind} sets" for kind, names in KINDS if (n := len(set(names) - set(results)))]
+    gone += [f"{len(set(sets) - set(results))} sets"] * bool(set(sets) - set(results))
     fewer = [name for name, found in results.items() if min(map(len, found.values())) < splits]
     gone += [
         f"some of the {splits} splits of {len(fewer)} sets (*splits* in the last tables says how many they have)"

@@ -1,5 +1,7 @@
 """Searches whose evaluations are dear begin on few rows, which may also decide whether inputs have length-scales."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,26 @@ def test_few_rows_know_that_inputs_differ(searches):
     assert not model.fit_result_.tied
     assert searches == [(40, 2), (40, 5), (120, 5)]
     assert np.argmin(model.kernel_.lengthscale) == 0
+
+
+@pytest.mark.parametrize(("gain", "searched"), [(1.0, [(120, 3)]), (2.0, [(120, 3), (120, 5)]), (9.0, [(120, 5)])])
+def test_where_few_rows_cannot_tell_all_of_them_decide(searches, monkeypatch, gain, searched):
+    """Two further numbers gain one nat by chance; 1.6 nats on forty rows are worth their price on all."""
+    X, y = labels([0], 3, np.random.default_rng(0))
+    train = LBFGS.train
+
+    def lifted(self, objective, theta0, **options):
+        found = train(self, objective, theta0, **options)
+        if (len(objective.data.y), len(theta0)) == (40, 5):
+            tied = dataclasses.replace(found.result, value=values[-1] + gain)
+            found = found._replace(result=tied)
+        values.append(found.result.value)
+        return found
+
+    values = []
+    monkeypatch.setattr(LBFGS, "train", lifted)
+    GPClassifier(random_state=0).fit(X, y)
+    assert searches == [(40, 3), (40, 5), *searched]
 
 
 def test_counts_with_one_input_have_nothing_to_tie(searches):

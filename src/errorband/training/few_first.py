@@ -22,9 +22,9 @@ class FewFirst(Strategy):
 
     An evaluation by EP or Laplace takes some thirty times as long with 1,500 rows as with 400, and few rows know most
     of what all do. They also decide whether a length-scale for each input pays (:class:`Tie`): what few rows gain by
-    it, but for the half nat that any number gains by chance, grows with the rows, and must be worth its price on all of
-    them. The search on all rows ends as soon as it creeps. For likelihoods with sites and the whole covariance; several
-    starts race (:class:`RaceFirst`).
+    it grows with the rows, and must be worth its price on all of them. Where that hangs on the half nat that any number
+    gains by chance, it is left to all rows. The search on all rows ends as soon as it creeps. For likelihoods with
+    sites and the whole covariance; several starts race (:class:`RaceFirst`).
     """
 
     def run(self, problem, settings):
@@ -70,6 +70,7 @@ def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS,
     if tied.interrupted:
         return _First(theta, tied, None)
     each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, verbose=verbose, label=label).result
-    more, n_few = len(groups) - len(np.unique(groups)), len(few.data.y)
-    pays = (each.value - tied.value - 0.5 * more) * n / n_few > price(groups, n)
-    return _First(each.theta if pays else theta, each.after(tied), not pays)
+    gain, by_chance = each.value - tied.value, 0.5 * (len(groups) - len(np.unique(groups)))
+    worth = price(groups, n) * len(few.data.y) / n  # what must be gained on few rows
+    equal = False if gain - by_chance > worth else None if gain > worth else True
+    return _First(theta if equal else each.theta, each.after(tied), equal)

@@ -30,9 +30,9 @@ from errorband.structures.sites import block_diag_of, block_matmul, block_solve,
 
 KNOWN = 1e-250  # a variance below is none: derivatives of its square root are no numbers
 
-# Between two points of a search with so many rows sites need not be exact: the evidence is stationary in them, so that
-# a mismatch of 1e-4 changes it in the eighth place. What a fit ends with is computed with the tolerance of the rule.
-MANY, SLACK = 400, 100.0
+# Between two points of a search sites need not be exact: the evidence is stationary in them, so that a mismatch of 1e-4
+# changes it in the eighth place. What a fit ends with is computed with the tolerance of the rule.
+SLACK = 100.0
 
 
 class SiteRun(eqx.Module):
@@ -111,8 +111,7 @@ class SiteInference(Inference):
         memory = data.spare.take(key) or _empty_prior(model, data)
         prior = with_offset(_prior_at(model, data.padded, data.layout, memory), data)
         with linalg.blas_threads(prior.structure.order):
-            slack = SLACK if state is not None and len(data.y) >= MANY else 1.0
-            rule, run = self.settle(prior, data, state, slack)
+            rule, run = self.settle(prior, data, state, 1.0 if state is None else SLACK)
             gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
         data.spare.give(key, prior)
         return Evaluation(float(run.log_evidence), gradient, run.sites, self._told(rule, run), rule)

@@ -112,10 +112,10 @@ def test_a_process_of_the_rows_that_agree_knows_nothing_of_a_burst():
     y[40:46] += 3.0
     model = GPRegressor(random_state=0)
     problem, _, _ = model._problem(*model._training(x[:, None], y, None, None)[:2])
-    fit = lambda data: Maximise().run(dataclasses.replace(problem, data=data), Settings(LBFGS()))  # noqa: E731
+    fit = lambda data, _: Maximise().run(dataclasses.replace(problem, data=data), Settings(LBFGS()))  # noqa: E731
     found = trimmed(problem.data, fit)
     assert_array_equal(np.flatnonzero(found.objective.data.noise_variance), np.arange(40, 46))
-    whole = fit(problem.data)
+    whole = fit(problem.data, None)
     x_new = np.ravel(problem.data.X)[40:46, None]
     at_burst = [f.objective.conclude(f.theta)[1].posterior.marginals(x_new)[0].mean() for f in (found, whole)]
     assert at_burst[0] < at_burst[1] - 1.0  # in standard deviations of the targets

@@ -32,6 +32,10 @@ FEW = 3
 # An entry of the gradient at which a search that found no better point is stuck.
 STEEP = 1.0
 
+# In so many iterations a search knows little of the curvature. Of steps then in which an unconstrained number changed by
+# more than this nearly all were too long, and half of them ended where EP has no answer, which takes it longest to see.
+EARLY, LONG = 3, 2.0
+
 # A value is none if it is this much below the best so far, relatively.
 FAR_BELOW = 1e10
 
@@ -63,7 +67,8 @@ class LBFGS:
     heat : int or None
         Of several starts, each first runs for so many iterations; only the best of them goes on. Of more than three,
         the better half alone runs for more than a third of these. Cheaper than a race, in which each new leader runs to
-        its end. Where that of the best ends on a slope, at points that have no value, the next best goes on too.
+        its end. Where that of the best ends on a slope, at points that have no value, the next best goes on too. In
+        the first three iterations of a start no step is looked at that changes a scale more than sevenfold.
 
     Examples
     --------
@@ -330,6 +335,8 @@ class _Run:
             raise _OutOfTime
         if self.evaluations > 0 and interrupts.happened():  # in a search before this one
             raise KeyboardInterrupt
+        if self._too_long(theta):
+            return self._refused(theta), np.zeros_like(theta)
         self.evaluations += 1
         try:
             value, gradient = self.objective(theta)
@@ -345,6 +352,12 @@ class _Run:
         if value > self.best_value:
             self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
         return -value, -gradient
+
+    def _too_long(self, theta: np.ndarray) -> bool:
+        """Whether a step of one of several starts is longer than what is worth a look."""
+        if self.settings.heat is None or self.began is None or len(self.trace) >= EARLY:
+            return False
+        return float(np.max(np.abs(theta - self.began.theta))) > LONG
 
     def _refused(self, theta: np.ndarray) -> float:
         """What a bad point is told to be, as something to be minimised."""

@@ -1,5 +1,7 @@
 """What is particular to the dense structure: nearly singular covariances, small noise, no cost for the general case."""
 
+from decimal import Decimal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from diagonal_sites import diagonal_sites
 from errorband.structures import Dense, Sites
 from errorband.structures.paired import uncoupled
+from errorband.structures.sites import block_eigh
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -146,6 +149,26 @@ def test_diagonals_of_two_latents_are_negative_only_where_they_must_be():
     split = diagonal[:, :, None] * np.eye(2) - v[:, :, None] * v[:, None, :]
     off, size = np.max(np.abs(split - precision), axis=(1, 2)), np.max(np.abs(diagonal) + v**2, axis=1)
     assert np.all(off <= 1e-15 * size)
+
+
+def test_eigenvalues_of_two_by_two_blocks_are_accurate_however_unequal():
+    rng = np.random.default_rng(5)
+    size = 10.0 ** rng.uniform(-8, 8, size=(1000, 2))
+    blocks = rng.uniform(-0.5, 0.5, size=(1000, 2, 2))
+    blocks = (blocks + np.swapaxes(blocks, 1, 2) + np.eye(2)) * np.sqrt(size[:, :, None] * size[:, None, :])
+    blocks[:10] *= np.eye(2)
+    blocks[10] = 0.0
+    values, vectors = (np.asarray(a) for a in block_eigh(jnp.asarray(blocks)))
+    np.testing.assert_allclose(vectors @ np.swapaxes(vectors, 1, 2), np.broadcast_to(np.eye(2), blocks.shape), atol=1e-15)
+    again = vectors * values[:, None] @ np.swapaxes(vectors, 1, 2)
+    assert np.all(np.abs(again - blocks) <= 1e-15 * np.max(np.abs(blocks), axis=(1, 2), keepdims=True))
+    exact = [np.prod(v) for v in values], [decimal_determinant(b) for b in blocks]
+    np.testing.assert_allclose(*exact, rtol=1e-12)
+
+
+def decimal_determinant(block):
+    a, b, c = (Decimal(float(x)) for x in (block[0, 0], block[1, 1], block[0, 1]))
+    return float(a * b - c * c)
 
 
 @jax.jit

@@ -26,7 +26,7 @@ from errorband.posterior import Posterior
 from errorband.precision import in_double_precision
 from errorband.programs import program
 from errorband.structures import Conditioned, Sites
-from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import block_diag_of, block_eigh, block_matmul, block_solve, block_times, symmetrise
 
 KNOWN = 1e-250  # a variance below is none: derivatives of its square root are no numbers
 
@@ -301,7 +301,7 @@ def cavity(h: Any, A: Any, sites: Sites, share: Any = 1.0) -> tuple[Any, Any, An
     if L == 1:
         safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] >= 0)
     else:
-        least = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0]
+        least = jnp.min(block_eigh(jnp.where(jnp.isfinite(cov), cov, -1.0))[0], axis=1)
         safe = least >= -1e-13 * jnp.trace(A, axis1=1, axis2=2)  # zero but for rounding, if the marginal is
     cov = jnp.where(safe[:, None, None], cov, A)
     mean = h + block_times(cov, block_times(precision, h) - shift)

@@ -171,7 +171,7 @@ class LBFGS:
         """Iterations at which some of the starts are left behind."""
         if self.heat is None or n_starts == 1 or self.heat >= self.max_iter:
             return []
-        return [-(-self.heat // 3), self.heat] if n_starts > FEW else [self.heat]
+        return [max(self.heat // 3, 1), self.heat] if n_starts > FEW else [self.heat]
 
     def _go_on(self, runs: "list[_Run]", starts: list[np.ndarray], heats: list[int]) -> None:
         """The better half of the starts in further heats, then the best of all, or the next where that gets stuck."""
@@ -319,8 +319,9 @@ class _Run:
 
     @property
     def stuck(self) -> bool:
-        """Whether the search ended on a slope."""
-        return self.stop is Stop.LINE_SEARCH and float(np.max(np.abs(self.best_gradient), initial=0.0)) > STEEP
+        """Whether the search ended on a slope, as it does where a wall of points without a value is in the way."""
+        ended = self.stop in (Stop.LINE_SEARCH, Stop.CONVERGED)
+        return ended and float(np.max(np.abs(self.best_gradient), initial=0.0)) > STEEP
 
     def negative(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What SciPy minimises; what it was told before, if it runs again."""

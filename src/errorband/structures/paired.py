@@ -5,7 +5,6 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
-from jax.lax.linalg import cholesky
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Bool, Float
 
@@ -25,7 +24,7 @@ class PlainRoot(eqx.Module):
     def factorise(cls, K: Float[Array, "N N"], diagonal: Float[Array, "N"]) -> "PlainRoot":
         scale = jnp.sqrt(diagonal)
         eye = jnp.eye(len(scale), dtype=K.dtype)
-        return cls(cholesky(scale[:, None] * K * scale + eye, symmetrize_input=False), scale)
+        return cls(jnp.linalg.cholesky(scale[:, None] * K * scale + eye), scale)
 
     def within(self, rows: Float[Array, "S N"]) -> Float[Array, "S S"]:
         """cWcᵀ of rows c."""
@@ -65,7 +64,7 @@ class PairedRoot(eqx.Module):
         own = PlainRoot.factorise(K[0], diagonal[:, 0]), SignedRoot.factorise(K[1:], second)
         first, second = (K[l] - root.within(K[l]) for l, root in enumerate(own))
         inner = v[:, 0, None] * first * v[:, 0] + v[:, 1, None] * second * v[:, 1]
-        chol = cholesky(jnp.eye(len(v), dtype=v.dtype) - inner, symmetrize_input=False)
+        chol = jnp.linalg.cholesky(jnp.eye(len(v), dtype=v.dtype) - inner)
         return cls(K, own, (first, second), diagonal, v, chol)
 
     @property

@@ -159,7 +159,9 @@ def test_eigenvalues_of_two_by_two_blocks_are_accurate_however_unequal():
     blocks[:10] *= np.eye(2)
     blocks[10] = 0.0
     values, vectors = (np.asarray(a) for a in block_eigh(jnp.asarray(blocks)))
-    np.testing.assert_allclose(vectors @ np.swapaxes(vectors, 1, 2), np.broadcast_to(np.eye(2), blocks.shape), atol=1e-15)
+    np.testing.assert_allclose(
+        vectors @ np.swapaxes(vectors, 1, 2), np.broadcast_to(np.eye(2), blocks.shape), atol=1e-15
+    )
     again = vectors * values[:, None] @ np.swapaxes(vectors, 1, 2)
     assert np.all(np.abs(again - blocks) <= 1e-15 * np.max(np.abs(blocks), axis=(1, 2), keepdims=True))
     exact = [np.prod(v) for v in values], [decimal_determinant(b) for b in blocks]

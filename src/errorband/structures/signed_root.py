@@ -87,7 +87,7 @@ class SignedRoot(eqx.Module):
 
 
 def solve_from_right(chol: Float[Array, "n n"], rows: Float[Array, "S n"]) -> Float[Array, "S n"]:
-    """c C⁻ᵀ of rows c: the transpose of C⁻¹cᵀ, whose products with itself XLA forms in half the time."""
+    """Rows c times C⁻ᵀ: the transpose of C⁻¹cᵀ, whose products with itself XLA forms in half the time."""
     return triangular_solve(chol, rows, left_side=False, lower=True, transpose_a=True)
 
 

@@ -12,10 +12,10 @@ from errorband.data import TrainingData
 from errorband.inference import Conjugate
 from errorband.likelihoods import Gaussian
 from errorband.likelihoods.base import robust_scale
-from errorband.model import Model, at_values
+from errorband.model import Model
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.scout import Scout, some_rows
-from errorband.training.starts import lifted, other_starts
+from errorband.training.starts import other_starts
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, moved
 from errorband.training.tie import Tied, price, ties
 from errorband.training.trimmed import trimmed
@@ -64,18 +64,12 @@ class GaussianFirst(Strategy):
         return self.inner.run(problem, dataclasses.replace(settings, equal=equal, **known))
 
 
-def gaussian_search(problem: Problem, settings: Settings, data: TrainingData, before: Found | None = None) -> Found:
-    """A brief search with Gaussian noise and the first latent function's kernel.
-
-    From several starts or, if such a search of much the same rows went before, from where that ended.
-    """
-    brief = Settings(_trainer(settings), random_state=settings.random_state)
-    left_out = problem.left_out | {("likelihood", "noise_variance")}
-    if before is not None:
-        model = lifted(at_values(before.objective.model, before.objective.model_at(before.theta)))
-        return Maximise().run(Problem(model, Conjugate(), data, left_out), brief)
+def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) -> Found:
+    """A brief search with Gaussian noise and the first latent function's kernel."""
     latent = dataclasses.replace(problem.model.latents[0], features=None)
     model = Model((latent,), Gaussian(robust_scale(data.y) ** 2), Exact())
+    left_out = problem.left_out | {("likelihood", "noise_variance")}
+    brief = Settings(_trainer(settings), random_state=settings.random_state)
     return Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
 
 

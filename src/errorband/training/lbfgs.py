@@ -32,8 +32,8 @@ FEW = 3
 # An entry of the gradient at which a search that found no better point is stuck.
 STEEP = 1.0
 
-# In so many iterations a search knows little of the curvature. Of steps then in which an unconstrained number changed by
-# more than this nearly all were too long, and half of them ended where EP has no answer, which takes it longest to see.
+# In so many iterations a search knows little of the curvature. Of steps then in which an unconstrained number changed
+# by more than this nearly all were too long, and half ended where EP has no answer, which takes it longest to see.
 EARLY, LONG = 3, 2.0
 
 # A value is none if it is this much below the best so far, relatively.
@@ -165,7 +165,6 @@ class LBFGS:
             trace=tuple(best.trace),
             starts=tuple(r.best_value for r in runs),
         )
-
 
     def _heats(self, n_starts: int) -> list[int]:
         """Iterations at which some of the starts are left behind."""

@@ -14,8 +14,8 @@ AT_LEAST = 0.5  # share of the rows that is always kept
 MUCH = 1e4  # variance of the noise of a row that is left out, in units of that of the targets
 
 
-def trimmed(data: TrainingData, fit: Callable[[TrainingData, Found | None], Found]) -> Found:
-    """What ``fit``, given data and what was found for nearly the same, finds for the rows that agree.
+def trimmed(data: TrainingData, fit: Callable[[TrainingData], Found]) -> Found:
+    """What ``fit`` finds for the rows that agree.
 
     A process follows outliers that are neighbours: each is predicted well from the others. A linear function cannot, so
     the rows that are farthest from one are left out first. Then a process of the rest says which rows it would not
@@ -25,9 +25,9 @@ def trimmed(data: TrainingData, fit: Callable[[TrainingData, Found | None], Foun
     """
     basis = np.column_stack([np.ones(len(data.y)), np.asarray(data.X)])
     off = np.abs(data.y - basis @ np.linalg.lstsq(basis, data.y, rcond=1e-8)[0])
-    found = fit(without(data, off > np.quantile(off, AT_FIRST)), None)
+    found = fit(without(data, off > np.quantile(off, AT_FIRST)))
     off = surprise(found)
-    return fit(without(data, off > max(FAR, float(np.quantile(off, AT_LEAST)))), found)
+    return fit(without(data, off > max(FAR, float(np.quantile(off, AT_LEAST)))))
 
 
 def without(data: TrainingData, left_out: np.ndarray) -> TrainingData:

@@ -26,7 +26,7 @@ REACH = 25.0
 # Iterations after which a search that only creeps has settled, if its result is to be gone on with.
 SETTLE = 5
 
-# So many starts all have the whole of a heat.
+# So many starts all have the whole of a heat, and the best of them is the answer wherever it ends.
 FEW = 3
 
 # An entry of the gradient at which a search that found no better point is stuck.
@@ -65,10 +65,10 @@ class LBFGS:
     race : int or None
         After so many iterations give up a start that is behind where the best one before it was then.
     heat : int or None
-        Of several starts, each first runs for so many iterations; only the best of them goes on. Of more than three,
-        the better half alone runs for more than a third of these. Cheaper than a race, in which each new leader runs to
-        its end. Where that of the best ends on a slope, at points that have no value, the next best goes on too. In
-        the first three iterations of a start no step is looked at that changes a scale more than sevenfold.
+        Of several starts, each first runs for so many iterations; only the best of them goes on. Cheaper than a race,
+        in which each new leader runs to its end. Of more than three starts the better half alone runs for more than a
+        third of these; where the best ends on a slope, at points that have no value, the next best goes on too; and in
+        the first three iterations no step is looked at that changes a scale more than sevenfold.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class LBFGS:
             heats = self._heats(len(starts))
             brief = dataclasses.replace(self, max_iter=heats[0]) if heats else self
             for start in starts:
-                run = _Run(objective, report, deadline, _ahead(runs, self.race))
+                run = _Run(objective, report, deadline, _ahead(runs, self.race), wary=len(heats) > 1)
                 runs.append(run)
                 try:
                     run.search(start, brief)
@@ -184,7 +184,7 @@ class LBFGS:
                 further(run, iterations)
         for run in _ranked(runs):
             further(run, self.max_iter)
-            if not run.stuck:
+            if len(runs) <= FEW or not run.stuck:
                 break
 
 
@@ -259,9 +259,15 @@ class _Run:
     """
 
     def __init__(
-        self, objective: Function, report: Callable[[float, int], None], deadline: float, ahead: float = -np.inf
+        self,
+        objective: Function,
+        report: Callable[[float, int], None],
+        deadline: float,
+        ahead: float = -np.inf,
+        wary: bool = False,
     ):
         self.objective, self.report, self.deadline, self.ahead = objective, report, deadline, ahead
+        self.wary = wary  # of long steps
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
         self.evaluations, self.trace = 0, []
         self.last: _Told | None = None
@@ -354,8 +360,8 @@ class _Run:
         return -value, -gradient
 
     def _too_long(self, theta: np.ndarray) -> bool:
-        """Whether a step of one of several starts is longer than what is worth a look."""
-        if self.settings.heat is None or self.began is None or len(self.trace) >= EARLY:
+        """Whether a step of one of many starts is longer than what is worth a look."""
+        if not self.wary or self.began is None or len(self.trace) >= EARLY:
             return False
         return float(np.max(np.abs(theta - self.began.theta))) > LONG
 

@@ -176,6 +176,48 @@ def test_only_the_best_of_several_starts_goes_on():
     assert raced.converged
 
 
+def test_of_many_starts_the_better_half_has_a_whole_heat(monkeypatch):
+    monkeypatch.setattr("errorband.training.lbfgs.LONG", np.inf)
+    starts = [np.array([x, y]) for x, y in ((-1.2, 1.0), (1.1, 1.3), (-50.0, 40.0), (0.5, 0.5), (9.0, 9.0))]
+    heats = {k: [LBFGS(max_iter=k).maximise(valley, start).value for start in starts] for k in (2, 6, 200)}
+    raced = LBFGS(heat=6).maximise(valley, starts[0], restarts=starts[1:])
+    first, second = np.argsort(heats[2])[::-1][:2]
+    best = max(first, second, key=lambda i: heats[6][i])
+    expected = dict(enumerate(heats[2])) | {i: heats[6][i] for i in (first, second)} | {best: heats[200][best]}
+    assert raced.starts == tuple(expected.values())
+
+
+def test_long_steps_of_many_starts_are_not_looked_at_before_the_curvature_is_known():
+    starts, looked_at = [np.array([15.0, 3.0]), *np.full((3, 2), 9.0)], []
+
+    def cone(theta):
+        looked_at.append(theta.copy())
+        return -float(np.sum(np.sqrt(1 + theta**2))), -theta / np.sqrt(1 + theta**2)
+
+    def longest(**options):
+        looked_at.clear()
+        assert LBFGS(**options).maximise(cone, starts[0], restarts=starts[1:]).converged
+        return np.max(np.abs(np.diff(looked_at[:4], axis=0)))
+
+    assert longest(heat=10) <= 2.0 < longest()
+
+
+def test_a_search_that_is_stuck_gives_way_to_the_next_best_start():
+    """Beyond a wall on the way there is no answer, as where EP has none."""
+
+    def walled(theta):
+        if theta[0] > 0 and theta[1] > 0.1:
+            raise np.linalg.LinAlgError("beyond the wall")
+        off = theta - [np.copysign(3.0, theta[0]), 5.0]
+        return -float(off**4 @ [0.01, 1.0]), -4 * off**3 * [0.01, 1.0]
+
+    found = LBFGS(heat=3).maximise(
+        walled, np.array([1.0, 0.09]), restarts=[np.array([-20.0, -9.0 - i]) for i in range(3)]
+    )
+    assert found.converged
+    assert found.value > -1e-3
+
+
 def test_points_without_an_answer_do_not_end_a_search():
     """Close to the maximum there is none: a step into that region came back so far that nothing seemed to be gained."""
     share = 0.1 * np.arange(1, 5)

@@ -15,12 +15,13 @@ import errorband
 from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.approximations import FITC, VFE
 from errorband.features import MultiScale, SparseSpectrum
-from errorband.inference import EP, KL, Laplace
+from errorband.inference import EP, KL, Laplace, sites
 from errorband.kernels import Constant, SquaredExponential, White
 from errorband.likelihoods import Ignorance, OutlierMixture, StudentT, Twinned, TwinnedLabels, TwoExperts
 from errorband.parameters import Change, Parameter
 from errorband.training import Settings, gaussian_first, race_first
 from errorband.training.strategy import Maximise, with_enough_noise
+from errorband.training.tie import Tie
 from errorband.training.trimmed import trimmed
 
 BURST, SINGLE = np.arange(24, 32), np.arange(4, 60, 9)
@@ -119,6 +120,18 @@ def test_a_process_of_the_rows_that_agree_knows_nothing_of_a_burst():
     x_new = np.ravel(problem.data.X)[40:46, None]
     at_burst = [f.objective.conclude(f.theta)[1].posterior.marginals(x_new)[0].mean() for f in (found, whole)]
     assert at_burst[0] < at_burst[1] - 1.0  # in standard deviations of the targets
+
+
+@pytest.mark.parametrize(("weights", "each"), [((1.0, 0.0, 0.0), True), ((1.0, 1.0, 1.0), False)])
+def test_equal_lengthscales_are_searched_for_unless_rows_that_agree_tell_inputs_apart(weights, each, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(40, 3))
+    y = np.sum(weights * np.sin(3 * X), axis=1) + 0.05 * rng.normal(size=40)
+    tied = []
+    monkeypatch.setattr(Tie, "run", lambda self, _, settings: tied.append(settings.equal) or pytest.fail("seen"))
+    with pytest.raises(pytest.fail.Exception):
+        GPRegressor(likelihood="twinned", random_state=0).fit(X, y)
+    assert tied == [False if each else None]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 25])
@@ -345,13 +358,16 @@ def test_a_search_finds_two_functions_more_often_than_not():
     assert np.sum(np.array(errors) < 0.1) >= 3  # the fourth is a draw in which another division has some evidence
 
 
-def test_rows_that_repeat_each_other_settle_one_by_one():
-    """Five times the same wrong target: in parallel all sites change their minds together."""
+def test_rows_that_repeat_each_other_settle_one_by_one(monkeypatch):
+    """Five times the same wrong target: in parallel all sites change their minds together, which is seen soon."""
+    sweeps, run = [], sites.run_rule
+    monkeypatch.setattr(sites, "run_rule", lambda *given: sweeps.append(run(*given).sweeps) or run(*given))
     given = {"likelihood": Twinned(0.1, 100.0, 2.0), "optimizer": None, "normalize": False}
     kernel, rule = {"mean": Constant(1.0), "gate": Constant(1.0)}, EP("parallel", damping=0.5, max_sweeps=500)
     model = GPRegressor(kernel, inference=rule, **given).fit(np.zeros((5, 1)), np.full(5, 5.0))
     assert model.inference_status_.converged
     assert model.inference_status_.fell_back
+    assert sweeps[0] < 100
     assert_allclose(model.predict(np.zeros((1, 1)), latent="mean"), 4.90, atol=0.01)  # exact, by a grid
 
 

@@ -1,5 +1,7 @@
 """What is particular to the dense structure: nearly singular covariances, small noise, no cost for the general case."""
 
+from decimal import Decimal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 from diagonal_sites import diagonal_sites
 from errorband.structures import Dense, Sites
+from errorband.structures.paired import uncoupled
+from errorband.structures.sites import block_eigh
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -130,6 +134,43 @@ def test_two_latents_agree_with_the_general_algebra(kind):
     np.testing.assert_allclose(c.weights, general.weights, atol=1e-9 * np.abs(general.weights).max())
     np.testing.assert_allclose(covariance, general_covariance, atol=1e-12)
     np.testing.assert_allclose(adjoint, general_adjoint, atol=1e-9 * np.abs(adjoint).max())
+
+
+def test_diagonals_of_two_latents_are_negative_only_where_they_must_be():
+    """Not by rounding: sites of EP are indefinite more often than not, and signs cost another factorisation."""
+    rng = np.random.default_rng(4)
+    precision = rng.normal(size=(1000, 2, 2)) * 10.0 ** rng.uniform(-3, 6, size=(1000, 1, 1))
+    precision = precision + np.swapaxes(precision, 1, 2)
+    precision[:100] *= np.eye(2)
+    diagonal, v = (np.asarray(a) for a in uncoupled(jnp.asarray(precision), jnp.ones((1000, 2))))
+    definite = np.linalg.eigvalsh(precision)[:, 1] < 0
+    assert np.all(diagonal[:, 0] >= 0)
+    np.testing.assert_array_equal(diagonal[:, 1] < 0, definite)
+    split = diagonal[:, :, None] * np.eye(2) - v[:, :, None] * v[:, None, :]
+    off, size = np.max(np.abs(split - precision), axis=(1, 2)), np.max(np.abs(diagonal) + v**2, axis=1)
+    assert np.all(off <= 1e-15 * size)
+
+
+def test_eigenvalues_of_two_by_two_blocks_are_accurate_however_unequal():
+    rng = np.random.default_rng(5)
+    size = 10.0 ** rng.uniform(-8, 8, size=(1000, 2))
+    blocks = rng.uniform(-0.5, 0.5, size=(1000, 2, 2))
+    blocks = (blocks + np.swapaxes(blocks, 1, 2) + np.eye(2)) * np.sqrt(size[:, :, None] * size[:, None, :])
+    blocks[:10] *= np.eye(2)
+    blocks[10] = 0.0
+    values, vectors = (np.asarray(a) for a in block_eigh(jnp.asarray(blocks)))
+    np.testing.assert_allclose(
+        vectors @ np.swapaxes(vectors, 1, 2), np.broadcast_to(np.eye(2), blocks.shape), atol=1e-15
+    )
+    again = vectors * values[:, None] @ np.swapaxes(vectors, 1, 2)
+    assert np.all(np.abs(again - blocks) <= 1e-15 * np.max(np.abs(blocks), axis=(1, 2), keepdims=True))
+    exact = [np.prod(v) for v in values], [decimal_determinant(b) for b in blocks]
+    np.testing.assert_allclose(*exact, rtol=1e-12)
+
+
+def decimal_determinant(block):
+    a, b, c = (Decimal(float(x)) for x in (block[0, 0], block[1, 1], block[0, 1]))
+    return float(a * b - c * c)
 
 
 @jax.jit

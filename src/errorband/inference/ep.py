@@ -37,6 +37,7 @@ SHRINK_IMPROPER = 0.5  # the same if the posterior or a cavity is improper
 GROW = 1.15  # factor on the step otherwise, up to a step of one
 LEAST_STEP = 1e-3
 SHORT, STUCK = 1e-2, 5  # it gives up after so many sweeps in which a step shorter than this was too long
+IDLE = 60  # it gives up after so many in a row without a mismatch below the least so far: it goes round in circles
 FLOOR, STILL = 1e-4, 8  # it ends if so many in a row left a mismatch below this above the least so far: round-off
 NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
@@ -284,8 +285,12 @@ class EP(SiteInference):
         zero = jax.tree.map(jnp.zeros_like, start)
         step = jnp.asarray(1.0 - self.damping)
         unseen = _Seen.nothing(start)
-        first = _Parallel(start, zero, zero, unseen, step, jnp.inf, 0, 0, 0, Memory.empty(start), False)
-        going = lambda state: _going(self, data, state) & (state.stuck < STUCK) & (state.still < STILL)  # noqa: E731
+        first = _Parallel(start, zero, zero, unseen, step, jnp.inf, 0, 0, 0, 0, Memory.empty(start), False)
+
+        def going(state):
+            hopeful = (state.stuck < STUCK) & (state.idle < IDLE) & (state.still < STILL)
+            return _going(self, data, state) & hopeful
+
         return jax.lax.while_loop(going, functools.partial(_parallel_sweep, self, prior, data), first)
 
     def _sequential(self, prior: PriorAtData, data: Data, start: Sites) -> "_Sequential":
@@ -323,7 +328,8 @@ class _Parallel(NamedTuple):
     least: Any  # mismatch so far
     sweeps: Any
     stuck: Any  # sweeps in which even a short step was too long
-    still: Any  # sweeps in a row that ended in round-off
+    idle: Any  # sweeps in a row that did not lower the least mismatch
+    still: Any  # of these, in a row, those that ended in round-off
     memory: Memory
     accelerated: Any  # whether the sites to be tried are
 
@@ -379,6 +385,7 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
     proposal = jax.tree.map(lambda s, d: s + step * d, *select(accelerated, mixed, (good, direction)))
     done = taken & (residual < rule.tolerance * data.slack)
     stuck = state.stuck + (worse & (state.step < SHORT))
+    idle = jnp.where(residual < state.least, 0, state.idle + 1)
     still = jnp.where((residual < FLOOR) & (residual >= state.least), state.still + 1, 0)
     return _Parallel(
         sites=select(done, state.sites, proposal),
@@ -389,6 +396,7 @@ def _parallel_sweep(rule: EP, prior: PriorAtData, data: Data, state: _Parallel) 
         least=jnp.minimum(state.least, residual),
         sweeps=state.sweeps + 1,
         stuck=stuck,
+        idle=idle,
         still=still,
         memory=memory,
         accelerated=accelerated,

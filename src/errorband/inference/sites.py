@@ -26,13 +26,13 @@ from errorband.posterior import Posterior
 from errorband.precision import in_double_precision
 from errorband.programs import program
 from errorband.structures import Conditioned, Sites
-from errorband.structures.sites import block_diag_of, block_matmul, block_solve, block_times, symmetrise
+from errorband.structures.sites import block_diag_of, block_eigh, block_matmul, block_solve, block_times, symmetrise
 
 KNOWN = 1e-250  # a variance below is none: derivatives of its square root are no numbers
 
-# Between two points of a search with so many rows sites need not be exact: the evidence is stationary in them, so that
-# a mismatch of 1e-4 changes it in the eighth place. What a fit ends with is computed with the tolerance of the rule.
-MANY, SLACK = 400, 100.0
+# Between two points of a search sites need not be exact: the evidence is stationary in them, so that a mismatch of 1e-4
+# changes it in the eighth place. What a fit ends with is computed with the tolerance of the rule.
+SLACK = 100.0
 
 
 class SiteRun(eqx.Module):
@@ -111,8 +111,7 @@ class SiteInference(Inference):
         memory = data.spare.take(key) or _empty_prior(model, data)
         prior = with_offset(_prior_at(model, data.padded, data.layout, memory), data)
         with linalg.blas_threads(prior.structure.order):
-            slack = SLACK if state is not None and len(data.y) >= MANY else 1.0
-            rule, run = self.settle(prior, data, state, slack)
+            rule, run = self.settle(prior, data, state, 1.0 if state is None else SLACK)
             gradient = jax.block_until_ready(_pull_back(model, data.padded, data.layout, run.adjoint))
         data.spare.give(key, prior)
         return Evaluation(float(run.log_evidence), gradient, run.sites, self._told(rule, run), rule)
@@ -302,7 +301,7 @@ def cavity(h: Any, A: Any, sites: Sites, share: Any = 1.0) -> tuple[Any, Any, An
     if L == 1:
         safe = (factor[:, 0, 0] > 0) & (A[:, 0, 0] >= 0)
     else:
-        least = jnp.linalg.eigvalsh(jnp.where(jnp.isfinite(cov), cov, -1.0))[:, 0]
+        least = jnp.min(block_eigh(jnp.where(jnp.isfinite(cov), cov, -1.0))[0], axis=1)
         safe = least >= -1e-13 * jnp.trace(A, axis1=1, axis2=2)  # zero but for rounding, if the marginal is
     cov = jnp.where(safe[:, None, None], cov, A)
     mean = h + block_times(cov, block_times(precision, h) - shift)

@@ -174,8 +174,7 @@ class DensePredictor(Predictor):
     def joint(
         self, cross: Float[Array, "S N"], prior: Float[Array, "S S"], latent: Index = 0
     ) -> tuple[Float[Array, "S"], Float[Array, "S S"]]:
-        half = self.root.half_of(cross.T, latent)
-        return cross @ self.weights[:, latent], prior - half.T @ (self.root.signs[:, None] * half)
+        return cross @ self.weights[:, latent], prior - self.root.within(cross, latent)
 
 
 BLOCK = 2**18  # entries of K computed again at once for its derivatives: they fit the cache

@@ -10,8 +10,31 @@ from jaxtyping import Bool, Float
 
 from errorband.programs import program
 from errorband.structures.base import Conditioned, Predictor, State, Structure
-from errorband.structures.signed_root import SignedRoot, solve_stably
+from errorband.structures.signed_root import SignedRoot, solve_from_right, solve_stably
 from errorband.structures.sites import Sites
+
+
+class PlainRoot(eqx.Module):
+    """W = (K + D⁻¹)⁻¹ = √D (CCᵀ)⁻¹ √D for one latent and D ≥ 0, where CCᵀ = I + √D K √D."""
+
+    chol: Float[Array, "N N"]  # C
+    scale: Float[Array, "N"]  # √D
+
+    @classmethod
+    def factorise(cls, K: Float[Array, "N N"], diagonal: Float[Array, "N"]) -> "PlainRoot":
+        scale = jnp.sqrt(diagonal)
+        eye = jnp.eye(len(scale), dtype=K.dtype)
+        return cls(jnp.linalg.cholesky(scale[:, None] * K * scale + eye), scale)
+
+    def within(self, rows: Float[Array, "S N"]) -> Float[Array, "S S"]:
+        """cWcᵀ of rows c."""
+        half = solve_from_right(self.chol, rows * self.scale)
+        return half @ half.T
+
+    def times(self, x: Float[Array, "N 1"]) -> Float[Array, "N 1"]:
+        """W x."""
+        y = solve_triangular(self.chol, self.scale[:, None] * x, lower=True)
+        return self.scale[:, None] * solve_triangular(self.chol, y, lower=True, trans="T")
 
 
 class PairedRoot(eqx.Module):
@@ -20,31 +43,29 @@ class PairedRoot(eqx.Module):
     Each site is split as Πₙ = Dₙ − vₙvₙᵀ, Dₙ diagonal. Under D alone the latents are independent, with covariances
     A_l = K_l − K_lW_lK_l. Stack the vₙ into V, of 2N rows and N columns, two diagonal matrices one above the other::
 
-        CCᵀ = I − VᵀA_D V,    W = W_D − HᵀH,    A = A_D + TᵀT,    H = C⁻¹Vᵀ(I − KW_D),    T = C⁻¹VᵀA_D
+        CCᵀ = I − VᵀA_D V,    W = W_D − HHᵀ,    A = A_D + TTᵀ,    H = (I − W_D K)VC⁻ᵀ,    T = A_D VC⁻ᵀ
 
-    and |I + KΠ| = |I + KD| |C|². D is above Π, so if K⁻¹ + Π is positive definite then K⁻¹ + D is, and C exists: the
-    test for a proper posterior is exact.
+    W_D K = DA_D, and |I + KΠ| = |I + KD| |C|². D is above Π, so if K⁻¹ + Π is positive definite then K⁻¹ + D is, and C
+    exists: the test for a proper posterior is exact. D of the first latent is never negative, that of the second only
+    where a site is negative definite.
     """
 
     K: Float[Array, "2 N N"]
-    own: tuple[SignedRoot, SignedRoot]  # W_l
+    own: tuple[PlainRoot, SignedRoot]  # W_l
     alone: tuple[Float[Array, "N N"], Float[Array, "N N"]]  # A_l
+    diagonal: Float[Array, "N 2"]  # D
     v: Float[Array, "N 2"]
     chol: Float[Array, "N N"]  # C
 
     @classmethod
     def factorise(cls, K: Float[Array, "2 N N"], sites: Sites) -> "PairedRoot":
         diagonal, v = uncoupled(sites.precision, jnp.diagonal(K, axis1=1, axis2=2).T)
-        own, alone = [], []
-        for l in range(2):  # no vmap, which would compute both branches for every sign
-            one = Sites(sites.shift[:, l : l + 1], diagonal[:, l, None, None])
-            root = SignedRoot.factorise(K[l : l + 1], one)
-            half = root.half_of(K[l], 0)
-            own.append(root)
-            alone.append(K[l] - half.T @ (root.signs[:, None] * half))
-        inner = sum(v[:, l, None] * alone[l] * v[:, l] for l in range(2))
+        second = Sites(sites.shift[:, 1:], diagonal[:, 1, None, None])
+        own = PlainRoot.factorise(K[0], diagonal[:, 0]), SignedRoot.factorise(K[1:], second)
+        first, second = (K[l] - root.within(K[l]) for l, root in enumerate(own))
+        inner = v[:, 0, None] * first * v[:, 0] + v[:, 1, None] * second * v[:, 1]
         chol = jnp.linalg.cholesky(jnp.eye(len(v), dtype=v.dtype) - inner)
-        return cls(K, (own[0], own[1]), (alone[0], alone[1]), v, chol)
+        return cls(K, own, (first, second), diagonal, v, chol)
 
     @property
     def diagonals(self) -> Float[Array, "M"]:
@@ -67,19 +88,17 @@ class PairedRoot(eqx.Module):
 
     def covariances(self) -> Float[Array, "N 2 2"]:
         """The 2×2 blocks on the diagonal of A."""
-        T = [solve_triangular(self.chol, self.v[:, l, None] * self.alone[l], lower=True) for l in range(2)]
-        first, second = (jnp.diagonal(self.alone[l]) + jnp.sum(T[l] * T[l], axis=0) for l in range(2))
-        cross = jnp.sum(T[0] * T[1], axis=0)
+        T = [solve_from_right(self.chol, self.alone[l] * self.v[:, l]) for l in range(2)]
+        first, second = (jnp.diagonal(self.alone[l]) + jnp.sum(T[l] * T[l], axis=1) for l in range(2))
+        cross = jnp.sum(T[0] * T[1], axis=1)
         return jnp.stack([jnp.stack([first, cross], axis=1), jnp.stack([cross, second], axis=1)], axis=1)
 
     def blocks(self) -> Float[Array, "2 N N"]:
         """The blocks of W of each latent with itself."""
         eye, found = jnp.eye(len(self.v), dtype=self.v.dtype), []
         for l, root in enumerate(self.own):
-            half = root.half_of(eye, 0)
-            W = half.T @ (root.signs[:, None] * half)
-            H = solve_triangular(self.chol, self.v[:, l, None] * (eye - self.K[l] @ W), lower=True)
-            found.append(W - H.T @ H)
+            H = solve_from_right(self.chol, (eye - self.diagonal[:, l, None] * self.alone[l]) * self.v[:, l])
+            found.append(root.within(eye) - H @ H.T)
         return jnp.stack(found)
 
 
@@ -90,7 +109,8 @@ def uncoupled(
 
     With c the coupling, vₙ = (x, ∓c/x) for any x > 0. x² and c²/x², which are added to the diagonal and taken off
     again, share the load by the precision that each latent has from site and prior. Diagonals are kept from being
-    negative where that is possible, which is unless Πₙ is negative definite: then one of them is.
+    negative where that is possible, which is unless Πₙ is negative definite: then the second is. Where one of them is
+    zero it is so exactly, as negative ones cost another factorisation.
     """
     a, b, c = precision[:, 0, 0], precision[:, 1, 1], precision[:, 0, 1]
     size = 1.0 / jnp.maximum(variance, 1e-100)
@@ -100,7 +120,9 @@ def uncoupled(
     z = jnp.where(x > 0.0, -c / jnp.where(x > 0.0, x, 1.0), 0.0)
     alone = (b < 0.0) & (x == 0.0)  # uncoupled, and only the second is negative
     z = jnp.where(alone, jnp.sqrt(jnp.abs(b)), z)
-    return jnp.stack([a + x * x, b + z * z], axis=1), jnp.stack([x, z], axis=1)
+    definite = (a < 0.0) & (b < 0.0) & (a * b > c**2)
+    second = jnp.where(definite, b + z * z, jnp.maximum(b + z * z, 0.0))
+    return jnp.stack([a + first, second], axis=1), jnp.stack([x, z], axis=1)
 
 
 class PairedConditioned(Conditioned):

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.lax.linalg import triangular_solve
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float, Int
 
@@ -60,10 +61,11 @@ class SignedRoot(eqx.Module):
         scaled = scaled.reshape(N * L, L * S)[self.order]
         return solve_triangular(self.chol, scaled, lower=True).reshape(N * L, L, S)
 
-    def half_of(self, columns: Float[Array, "N S"], latent: Index) -> Float[Array, "NL S"]:
-        """R c for columns c that are zero except for the given latent."""
-        scaled = self.blocks[:, latent, :, None] * columns[:, None, :]
-        return solve_triangular(self.chol, scaled.reshape(-1, columns.shape[1])[self.order], lower=True)
+    def within(self, rows: Float[Array, "S N"], latent: Index = 0) -> Float[Array, "S S"]:
+        """cWcᵀ of rows c that are zero except for the given latent."""
+        scaled = (rows[:, :, None] * self.blocks[:, latent]).reshape(len(rows), -1)[:, self.order]
+        half = solve_from_right(self.chol, scaled)
+        return (half * self.signs) @ half.T
 
     def times(self, x: Float[Array, "N L"]) -> Float[Array, "N L"]:
         """W x."""
@@ -82,6 +84,11 @@ class SignedRoot(eqx.Module):
         """cᵀWc' between the L columns of each of S points, from R c."""
         signed = self.signs[:, None, None] * half
         return jnp.moveaxis(jnp.sum(signed[:, :, None] * half[:, None, :], axis=0), -1, 0)
+
+
+def solve_from_right(chol: Float[Array, "n n"], rows: Float[Array, "S n"]) -> Float[Array, "S n"]:
+    """Rows c times C⁻ᵀ: the transpose of C⁻¹cᵀ, whose products with itself XLA forms in half the time."""
+    return triangular_solve(chol, rows, left_side=False, lower=True, transpose_a=True)
 
 
 def _plain_cholesky(B: Float[Array, "n n"], signs: Float[Array, "n"], order: Int[Array, "n"]) -> Float[Array, "n n"]:

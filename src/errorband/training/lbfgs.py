@@ -26,6 +26,16 @@ REACH = 25.0
 # Iterations after which a search that only creeps has settled, if its result is to be gone on with.
 SETTLE = 5
 
+# So many starts all have the whole of a heat, and the best of them is the answer wherever it ends.
+FEW = 3
+
+# An entry of the gradient at which a search that found no better point is stuck.
+STEEP = 1.0
+
+# In so many iterations a search knows little of the curvature. Of steps then in which an unconstrained number changed
+# by more than this nearly all were too long, and half ended where EP has no answer, which takes it longest to see.
+EARLY, LONG = 3, 2.0
+
 # A value is none if it is this much below the best so far, relatively.
 FAR_BELOW = 1e10
 
@@ -56,7 +66,9 @@ class LBFGS:
         After so many iterations give up a start that is behind where the best one before it was then.
     heat : int or None
         Of several starts, each first runs for so many iterations; only the best of them goes on. Cheaper than a race,
-        in which each new leader runs to its end.
+        in which each new leader runs to its end. Of more than three starts the better half alone runs for more than a
+        third of these; where the best ends on a slope, at points that have no value, the next best goes on too; and in
+        the first three iterations no step is looked at that changes a scale more than sevenfold.
 
     Examples
     --------
@@ -120,10 +132,10 @@ class LBFGS:
         began, runs = time.perf_counter(), []
         deadline = began + self.seconds
         with interrupts.deferred(), _progress(verbose, label, len(starts)) as report:
-            heat = self.heat is not None and len(starts) > 1 and self.heat < self.max_iter
-            brief = dataclasses.replace(self, max_iter=self.heat) if heat else self
+            heats = self._heats(len(starts))
+            brief = dataclasses.replace(self, max_iter=heats[0]) if heats else self
             for start in starts:
-                run = _Run(objective, report, deadline, _ahead(runs, self.race))
+                run = _Run(objective, report, deadline, _ahead(runs, self.race), wary=len(heats) > 1)
                 runs.append(run)
                 try:
                     run.search(start, brief)
@@ -133,9 +145,9 @@ class LBFGS:
                     interrupts.caught()
                 if run.stop_all:
                     break
+            if heats:
+                self._go_on(runs, starts, heats[1:])
             best = max(runs, key=lambda r: r.best_value)
-            if heat and not runs[-1].stop_all and best.stop is Stop.MAX_ITER:
-                best.search(starts[runs.index(best)], self)
         if not np.isfinite(best.best_value):
             why = (best.last_failure or "it is not finite").rstrip(".")
             raise np.linalg.LinAlgError(
@@ -147,46 +159,84 @@ class LBFGS:
             gradient_norm=float(np.max(np.abs(best.best_gradient), initial=0.0)),
             iterations=sum(len(r.trace) for r in runs),
             evaluations=sum(r.evaluations for r in runs),
-            stop=Stop.INTERRUPTED if runs[-1].stop is Stop.INTERRUPTED else best.stop,
+            stop=Stop.INTERRUPTED if any(r.stop is Stop.INTERRUPTED for r in runs) else best.stop,
             limit=best.limit,
             seconds=time.perf_counter() - began,
             trace=tuple(best.trace),
             starts=tuple(r.best_value for r in runs),
         )
 
+    def _heats(self, n_starts: int) -> list[int]:
+        """Iterations at which some of the starts are left behind."""
+        if self.heat is None or n_starts == 1 or self.heat >= self.max_iter:
+            return []
+        return [max(self.heat // 3, 1), self.heat] if n_starts > FEW else [self.heat]
+
+    def _go_on(self, runs: "list[_Run]", starts: list[np.ndarray], heats: list[int]) -> None:
+        """The better half of the starts in further heats, then the best of all, or the next where that gets stuck."""
+
+        def further(run: _Run, iterations: int) -> None:
+            if run.stop is Stop.MAX_ITER and not any(r.stop_all for r in runs):
+                run.search(starts[runs.index(run)], dataclasses.replace(self, max_iter=iterations))
+
+        for iterations in heats:
+            for run in _ranked(runs)[: len(runs) // 2]:
+                further(run, iterations)
+        for run in _ranked(runs):
+            further(run, self.max_iter)
+            if len(runs) <= FEW or not run.stuck:
+                break
+
+
+class _Known(NamedTuple):
+    """Where inference ended at a point."""
+
+    theta: np.ndarray
+    warm: Warm
+    value: float
+
 
 class _Follow:
     """An objective as a function, with the inference of each evaluation started where one nearby ended.
 
-    That is the last evaluation, or the best, which a search goes back to after a step too far or other starts. If the
-    rule fell back on another, that one is used for the rest of the search: evidences of two do not compare.
-    Where inference is annealed, each start of the search is one of inference too.
+    That is the last evaluation, the best, which a search goes back to after a step too far, or the last before another
+    start was looked at, which may be gone on with. If the rule fell back on another, that one is used for the rest of
+    the search: evidences of two do not compare. Where inference is annealed, each start of the search is one of
+    inference too.
     """
 
     def __init__(self, objective: Objective, starts: list[np.ndarray]):
-        self.objective, self.warm, self._theta = objective, None, np.zeros(0)
-        self.starts = starts if objective.likelihood.annealed else []
-        self.best: Warm | None = None  # at the best vector
-        self._best_value, self._best_theta = -np.inf, np.zeros(0)
+        self.objective, self.starts = objective, starts
+        self._last: _Known | None = None
+        self._best: _Known | None = None
+        self._left: list[_Known] = []
+
+    @property
+    def best(self) -> Warm | None:
+        """Where inference ended at the best vector."""
+        return None if self._best is None else self._best.warm
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        near, best = self.warm, self.best
-        if near is not None and any(np.array_equal(theta, start) for start in self.starts):
-            near = Warm(near.rule, None)
-        elif near and best and best.rule is near.rule and _nearer(theta, self._best_theta, self._theta):
-            near = best
+        near = self._near(theta)
         point = self.objective.evaluate(theta, near)
         before = self.objective.inference if near is None else near.rule
         if point.warm.rule is not before:
             warnings.warn(point.status.message, ConvergenceWarning, stacklevel=4)
-        self.warm, self._theta = point.warm, theta.copy()
-        if np.isfinite(point.value) and point.value > self._best_value:
-            self.best, self._best_value, self._best_theta = point.warm, point.value, theta.copy()
+        self._last = _Known(theta.copy(), point.warm, point.value)
+        if np.isfinite(point.value) and (self._best is None or point.value > self._best.value):
+            self._best = self._last
         return point.value, point.gradient
 
-
-def _nearer(theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.sum((theta - a) ** 2) < np.sum((theta - b) ** 2))
+    def _near(self, theta: np.ndarray) -> Warm | None:
+        if self._last is None:
+            return None
+        rule = self._last.warm.rule
+        if any(np.array_equal(theta, start) for start in self.starts):
+            self._left.append(self._last)
+            if self.objective.likelihood.annealed:
+                return Warm(rule, None)
+        known = [k for k in (self._last, self._best, *self._left) if k is not None and k.warm.rule is rule]
+        return min(known, key=lambda k: float(np.sum((theta - k.theta) ** 2))).warm
 
 
 class _OutOfTime(Exception):
@@ -209,9 +259,15 @@ class _Run:
     """
 
     def __init__(
-        self, objective: Function, report: Callable[[float, int], None], deadline: float, ahead: float = -np.inf
+        self,
+        objective: Function,
+        report: Callable[[float, int], None],
+        deadline: float,
+        ahead: float = -np.inf,
+        wary: bool = False,
     ):
         self.objective, self.report, self.deadline, self.ahead = objective, report, deadline, ahead
+        self.wary = wary  # of long steps
         self.best_value, self.best_theta, self.best_gradient = -np.inf, np.zeros(0), np.zeros(0)
         self.evaluations, self.trace = 0, []
         self.last: _Told | None = None
@@ -266,6 +322,12 @@ class _Run:
         except _OutOfTime:
             self.stop, self.limit, self.stop_all = Stop.OUT_OF_TIME, settings.max_seconds, True
 
+    @property
+    def stuck(self) -> bool:
+        """Whether the search ended on a slope, as it does where a wall of points without a value is in the way."""
+        ended = self.stop in (Stop.LINE_SEARCH, Stop.CONVERGED)
+        return ended and float(np.max(np.abs(self.best_gradient), initial=0.0)) > STEEP
+
     def negative(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What SciPy minimises; what it was told before, if it runs again."""
         self.asked += 1
@@ -279,6 +341,8 @@ class _Run:
             raise _OutOfTime
         if self.evaluations > 0 and interrupts.happened():  # in a search before this one
             raise KeyboardInterrupt
+        if self._too_long(theta):
+            return self._refused(theta), np.zeros_like(theta)
         self.evaluations += 1
         try:
             value, gradient = self.objective(theta)
@@ -294,6 +358,12 @@ class _Run:
         if value > self.best_value:
             self.best_value, self.best_theta, self.best_gradient = value, theta.copy(), gradient
         return -value, -gradient
+
+    def _too_long(self, theta: np.ndarray) -> bool:
+        """Whether a step of one of many starts is longer than what is worth a look."""
+        if not self.wary or self.began is None or len(self.trace) >= EARLY:
+            return False
+        return float(np.max(np.abs(theta - self.began.theta))) > LONG
 
     def _refused(self, theta: np.ndarray) -> float:
         """What a bad point is told to be, as something to be minimised."""
@@ -319,6 +389,11 @@ class _Run:
             raise StopIteration
         if len(self.trace) == self.settings.race and self.best_value < self.ahead:
             raise StopIteration
+
+
+def _ranked(runs: list[_Run]) -> list[_Run]:
+    """The best first."""
+    return sorted(runs, key=lambda r: -r.best_value)
 
 
 def _ahead(runs: list[_Run], race: int | None) -> float:

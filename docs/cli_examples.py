@@ -55,8 +55,8 @@ describes the model that was judged.
   was tried, and the certificate that more would not help.
 - Kernel and noise are chosen by evidence if neither `--kernel` nor `--likelihood` is given (`auto`): some candidates
   are fitted to at most 300 rows (600 of two classes, which mix them), the table says what came of it, and so does the
-  report ([how](theory/defaults.md#auto)). With more than 1,000 rows noise is Gaussian; with more than 5,000, three classes or
-  a time budget below 20 seconds, the kernel too is the default.
+  report ([how](theory/defaults.md#auto)). With more than 1,000 rows noise is Gaussian; with more than 5,000 (2,000 of
+  classes), three classes or a time budget below 20 seconds, the kernel too is the default.
 - `--kernel`, `--likelihood` and `--model` take the names that Python takes: whatever is registered, by its class
   (`StudentT` is `student-t`), with arguments in brackets. `+` adds kernels, `*` multiplies them, and `column=` or
   `columns=[...]` says what they look at: `"matern52(columns=[area, rooms]) * categorical(column=district)"`,

@@ -183,6 +183,11 @@ def test_a_mixture_of_candidates_is_kept_by_files_and_for_other_rows(classes, mi
     assert sizes[0] < 1.3 * 3 * sizes[1]
 
 
+def test_evidence_of_a_mixture_is_annealed_for_the_member_it_shows(mixture):
+    asked = {"runs": 3, "temperatures": 10}
+    assert mixture.annealed_evidence(**asked) == mixture.mixture_members_[0].annealed_evidence(**asked)
+
+
 def test_members_that_saw_few_rows_are_conditioned_on_all(classes, monkeypatch):
     inputs, labels = classes
     monkeypatch.setattr(candidates, "ROWS", 40)

@@ -455,7 +455,8 @@ class GaussianProcess(Savable, WithArguments):
             raise ValueError("Annealed importance sampling needs the whole covariance: approximation='exact'.")
         if start not in ("posterior", "prior"):
             raise ValueError(f"start={start!r}: choose 'posterior' or 'prior'.")
-        near = self.posterior_ if start == "posterior" else None
+        shown = self.mixture_members_[0] if hasattr(self, "mixture_members_") else self
+        near = shown.posterior_ if start == "posterior" else None
         found = annealed_evidence(self._model, data, near, runs=runs, temperatures=temperatures, seed=random_state)
         return dataclasses.replace(found, log_evidence=self.scaling_.log_density(found.log_evidence, data))
 

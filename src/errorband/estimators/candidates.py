@@ -22,8 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from errorband.estimators.mixture import mixed
-from errorband.estimators.stacking import LEAST_SHARE, stacked_shares
+from errorband.estimators.stacking import stacked
 from errorband.linalg import single_blas_thread
 from errorband.training.lbfgs import LBFGS, SETTLE, warn_if_not_converged
 
@@ -209,13 +208,9 @@ def _stacked(
             members[choice(model)] = model if n == len(y) else model.condition_on(X, y, **given)
     weights = given.get("sample_weight")
     weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
-    left_out = np.stack([m.loo().log_density for m in members.values()])
-    shares = stacked_shares(left_out, np.array([m.log_evidence_ for m in members.values()]), weights)
-    shares[1:][shares[1:] < LEAST_SHARE] = 0.0
-    taken = {name: share for name, share in zip(members, shares / np.sum(shares), strict=True) if share > 0}
+    mixture, shares = stacked(list(members.values()), weights)
     last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
-    told = {last[name]: float(share) for name, share in taken.items() if name in last}
-    mixture = mixed([members[name] for name in taken], np.array(list(taken.values())))
+    told = {last[name]: float(share) for name, share in zip(members, shares, strict=True) if name in last}
     return mixture, tuple(told.get(i, 0.0) for i in range(len(tried)))
 
 

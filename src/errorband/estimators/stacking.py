@@ -1,7 +1,12 @@
-"""Shares of several models in a mixture: those with which it predicts rows left out best."""
+"""Several models in a mixture, with the shares with which it predicts rows left out best."""
+
+import warnings
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
+
+from errorband.estimators.mixture import mixed
 
 # Before a row left out is seen all models have so many rows together. Leave-one-out predictions are made at
 # hyperparameters that saw the row, which flatters models with many of them; their evidence is not.
@@ -15,6 +20,18 @@ TEMPERATURE = 10.0
 LEAST_SHARE = 0.05
 
 ITERATIONS, CLOSE = 2000, 1e-8
+
+
+def stacked(models: list[Any], weights: np.ndarray | None = None) -> tuple[Any, np.ndarray]:
+    """The mixture of fitted models of the same rows, the first of which is what it shows; and the share of each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows that leave a model no proper distribution speak against it by themselves
+        left_out = np.stack([model.loo().log_density for model in models])
+    shares = stacked_shares(left_out, np.array([model.log_evidence_ for model in models]), weights)
+    shares[1:][shares[1:] < LEAST_SHARE] = 0.0
+    shares /= np.sum(shares)
+    kept = np.flatnonzero(shares)
+    return mixed([models[k] for k in kept], shares[kept]), shares
 
 
 def stacked_shares(log_density: np.ndarray, log_evidence: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

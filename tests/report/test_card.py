@@ -1,12 +1,14 @@
 """The card a notebook shows."""
 
+import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from errorband import LBFGS, GPRegressor
+from errorband import LBFGS, GPClassifier, GPRegressor
 from errorband.reporting.card import card_html
+from errorband.reporting.parts.describe import describe
 
 
 def test_card_says_what_was_fitted(frame):
@@ -49,3 +51,14 @@ def test_scikit_learn_decides_whether_to_show_html(sinc):
 def test_diagram_of_a_pipeline_still_works(sinc):
     pipe = make_pipeline(StandardScaler(), GPRegressor()).fit(sinc.X_train, sinc.y_train)
     assert "GPRegressor" in pipe._repr_html_()
+
+
+def test_a_mixture_of_kernels_is_called_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = GPClassifier("auto", random_state=0).fit(X, X[:, 0] + 0.5 * rng.normal(size=60) > 0)
+    kernel = describe(model)["Kernel"]
+    assert kernel.startswith("mixture of ")
+    shares = [round(100 * share) for share in model.candidates_.share if share > 0]
+    assert all(f"({share} %)" in kernel for share in shares)
+    assert kernel.replace(" %", "\u202f%") in card_html(model)

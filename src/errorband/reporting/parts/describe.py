@@ -24,14 +24,24 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
         return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
     reason = automatic or automatic_choice(model)
     names, latents = input_names(model), model.latents_
+    kernels = {_titled("Kernel", key, latents): describe_kernel(l.kernel, names) for key, l in latents.items()}
+    if getattr(getattr(model, "candidates_", None), "share", ()):
+        kernels = {"Kernel": _mixture(model, names)}
     return {
-        **{_titled("Kernel", key, latents): describe_kernel(l.kernel, names) for key, l in latents.items()},
+        **kernels,
         "Likelihood": _with_options(model.likelihood_),
         **{_titled("Mean", key, latents): _describe_mean(l.mean) for key, l in latents.items()},
         "Method": _method(model),
         **({"Bands": str(model.bands_)} if hasattr(model, "bands_") else {}),
         **({"Automatic": reason} if reason else {}),
     }
+
+
+def _mixture(model: Any, names: Sequence[str] | None) -> str:
+    """The kernels of a mixture of candidates with their shares, the one whose values are shown first."""
+    each = zip(getattr(model, "mixture_members_", [model]), getattr(model.posterior_, "weights", [1.0]), strict=True)
+    told = [f"{describe_kernel(next(iter(m.latents_.values())).kernel, names)} ({100 * w:.0f} %)" for m, w in each]
+    return told[0] if len(told) == 1 else f"mixture of {listing(told)}; values shown are of the first"
 
 
 def _method(model: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from errorband.priors import PRIORS, Gamma, HalfNormal, InverseGamma, LogNormal, Normal, Prior
+from errorband.priors import PRIORS, Gamma, HalfCauchy, HalfNormal, InverseGamma, LogNormal, Normal, Prior
 
 # prior -> the same distribution in SciPy
 CASES = [
@@ -18,6 +18,7 @@ CASES = [
     (Gamma(0.7, 0.5), stats.gamma(0.7, scale=2.0)),
     (InverseGamma(4.5, 2.0), stats.invgamma(4.5, scale=2.0)),
     (HalfNormal(1.4), stats.halfnorm(scale=1.4)),
+    (HalfCauchy(1.4), stats.halfcauchy(scale=1.4)),
     (Normal(-0.5, 2.0), stats.norm(-0.5, 2.0)),
 ]
 every_case = pytest.mark.parametrize(("prior", "reference"), CASES, ids=[repr(p) for p, _ in CASES])

@@ -152,6 +152,31 @@ class HalfNormal(Prior):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
+class HalfCauchy(Prior):
+    """Density ∝ 1/(1 + (value/scale)²): flat near zero, and large values are unlikely but never out of the question.
+
+    Parameters
+    ----------
+    scale : float
+        The median.
+
+    Examples
+    --------
+    >>> prior = HalfCauchy(scale=10.0)
+    >>> round(float(prior.log_density(1000.0) - prior.log_density(0.0)), 1)  # a half-normal says −5000
+    -9.2
+    """
+
+    scale: float
+
+    def log_density(self, value):
+        return -jnp.log1p((value / self.scale) ** 2) + math.log(2 / (math.pi * self.scale))
+
+    def _scaled(self, factor):
+        return HalfCauchy(self.scale * factor)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Normal(Prior):
     """N(location, scale²).
 
@@ -181,4 +206,4 @@ class Normal(Prior):
         return Normal(factor * self.location + shift, factor * self.scale)
 
 
-PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, Normal)}
+PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, HalfCauchy, Normal)}

@@ -8,9 +8,12 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from errorband import GPClassifier, GPRegressor
-from errorband.estimators.one_vs_rest import learned_sharpness, together
+from errorband import GPClassifier, GPRegressor, Parameter
+from errorband.estimators.one_vs_rest import shares
+from errorband.estimators.sharpness import learned_sharpness, sharpened
+from errorband.kernels import SquaredExponential
 from errorband.likelihoods import Bernoulli
+from errorband.priors import HalfNormal
 
 
 def halves(X, y, seed=0):
@@ -74,9 +77,59 @@ def test_probabilities_of_one_model_per_class_are_as_sharp_as_labels_say():
     truth = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     codes = np.array([rng.choice(10, p=p) for p in truth])
     blunt = [np.stack([1 - p, p], axis=1) for p in np.sqrt(truth.T)]  # of two-class models that are half as sure
-    assert 1.8 < learned_sharpness(blunt, codes) < 2.2
-    assert abs(learned_sharpness([p[:3] for p in blunt], codes[:3]) - 1.0) < 0.3  # three rows say little
-    np.testing.assert_allclose(together(blunt, 2.0), truth)
+    assert 1.8 < learned_sharpness(shares(blunt), codes, 1) < 2.2
+    assert abs(learned_sharpness(shares(blunt)[:3], codes[:3], 1) - 1.0) < 0.3  # three rows say little
+    np.testing.assert_allclose(sharpened(shares(blunt), 2.0), truth)
+
+
+def test_probabilities_of_two_classes_are_as_sharp_as_labels_say():
+    """Many inputs and little overlap: the evidence leaves probabilities too close to each other."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 900)
+    X = 0.45 * (2 * codes - 1)[:, None] + rng.normal(size=(900, 40))
+    y, y_test = np.array(["no", "yes"])[codes[:150]], codes[150:]
+    plain = GPClassifier("matern12", calibrate=False).fit(X[:150], y)
+    model = GPClassifier("matern12").fit(X[:150], y)
+    assert not hasattr(plain, "sharpness_")
+    assert model.sharpness_ > 1.1
+    np.testing.assert_allclose(model.log_evidence_, plain.log_evidence_)
+    p, sharp = plain.predict_proba(X[150:]), model.predict_proba(X[150:])
+    power = p**model.sharpness_
+    np.testing.assert_allclose(sharp, power / power.sum(axis=1, keepdims=True))
+    assert log_loss(y_test, sharp) < log_loss(y_test, p)
+    np.testing.assert_allclose(model.loo().probabilities, sharpened(plain.loo().probabilities, model.sharpness_))
+    again = model.condition_on(X[:150], y)
+    np.testing.assert_allclose(again.predict_proba(X[150:]), sharp, atol=1e-6)
+
+
+def test_classes_that_part_along_small_differences_have_a_large_variance():
+    """The prior of the variance gives way: its tail is heavy."""
+    rng = np.random.default_rng(1)
+    size, y = rng.normal(size=600), rng.integers(0, 2, 600)
+    X = size[:, None] + 0.1 * rng.normal(size=(600, 3))
+    X[:, 0] += 0.2 * (2 * y - 1)
+    light = SquaredExponential(lengthscale=1.0, variance=Parameter(10.0, prior=HalfNormal(10.0)))
+    held_back = GPClassifier(light).fit(X[:120], y[:120])
+    model = GPClassifier().fit(X[:120], y[:120])
+    assert model.log_evidence_ > held_back.log_evidence_ + 4
+    assert log_loss(y[120:], model.predict_proba(X[120:])) < log_loss(y[120:], held_back.predict_proba(X[120:])) - 0.01
+
+
+@pytest.mark.parametrize("options", [{"calibrate": False}, {"optimizer": None}, {"inference": "laplace"}])
+def test_where_sharpness_is_not_learned(options):
+    X = np.linspace(-3, 3, 30)[:, None]
+    assert not hasattr(GPClassifier(**options).fit(X, X[:, 0] > 0), "sharpness_")
+
+
+def test_a_mixture_is_sharpened_as_a_whole():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + 0.5 * np.sin(3 * X[:, 1]) > 0
+    model = GPClassifier("auto", random_state=0).fit(X, y)
+    assert all(not hasattr(m, "sharpness_") for m in model.mixture_members_)
+    each = [m.predict_proba(X) for m in model.mixture_members_]
+    p = np.tensordot(model.posterior_.weights, np.stack(each), axes=1)
+    np.testing.assert_allclose(model.predict_proba(X), sharpened(p, model.sharpness_))
 
 
 def test_what_multi_class_means():

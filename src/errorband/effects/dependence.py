@@ -239,10 +239,8 @@ def _probability_draws(model: Any, rows: np.ndarray, rng: np.random.Generator) -
         return likelihood.plug_in_probabilities(f).reshape(n_draws, len(rows), -1)
 
     if len(model.members_) == 1:
-        return of_member(model)
-    each = np.stack([of_member(member)[:, :, 1] for member in model.members_], axis=-1)
-    each = np.maximum(each, np.finfo(float).tiny)  # a draw may be sure that it is none of the classes
-    return each / each.sum(axis=-1, keepdims=True)
+        return model._sharpened(of_member(model))
+    return model._sharpened(np.stack([of_member(member)[:, :, 1] for member in model.members_], axis=-1))
 
 
 def _draws(joint: tuple[np.ndarray, np.ndarray], n_draws: int, rng: np.random.Generator) -> np.ndarray:

@@ -276,7 +276,9 @@ def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: 
     if not whole:  # it is compared, does not predict, and its search is gone on with
         trainer = model._trainer()
         brief = dataclasses.replace(trainer, settle=SETTLE) if isinstance(trainer, LBFGS) else trainer
-        model.set_params(optimizer=brief, **({"calibrate": False} if hasattr(model, "calibrate") else {}))
+        model.set_params(optimizer=brief)
+    if not whole or model._mixes_candidates:  # a mixture is calibrated as a whole
+        model.calibrate = False
     if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
         model._fitted_before = found
     return model

@@ -18,6 +18,7 @@ from errorband.estimators.mixture import with_members
 from errorband.estimators.online import streams
 from errorband.estimators.predicting_classes import PredictsClasses
 from errorband.estimators.scaling import READ_AS, Scaling, training_inputs
+from errorband.estimators.sharpness import learned_sharpness
 from errorband.estimators.spec import Spec, as_kernel, class_likelihood_names
 from errorband.estimators.validation import check_columns_are_numeric, check_magnitude, check_weights
 from errorband.inference import EP, Inference, Laplace
@@ -25,14 +26,15 @@ from errorband.kernels import Kernel
 from errorband.likelihoods import Bernoulli, ClassLikelihood, Likelihood, Softmax
 from errorband.parameters import POSITIVE, Parameter
 from errorband.precision import in_double_precision
-from errorband.priors import HalfNormal
+from errorband.priors import HalfCauchy
 from errorband.training import Objective
 
 LINKS = "probit", "logit"
 # Labels hardly tell a large latent variance from a larger one: where classes do not overlap the evidence rises with it
 # for ever, and Laplace's approximation, which is poor there, comes to say that nothing is known. This prior holds it
 # back beyond a standard deviation of three or so, from one class to the other with certainty, and lets small ones be.
-VARIANCE_PRIOR = HalfNormal(10.0)
+# Its tail is heavy: classes that part along differences of inputs that are nearly the same need a large variance.
+VARIANCE_PRIOR = HalfCauchy(10.0)
 ONE_VS_REST = "one_vs_rest"
 
 
@@ -50,7 +52,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         Covariance function, from :mod:`errorband.kernels`, or its name: ``"matern52+linear"``. Default: squared
         exponential, with a length-scale per input where the evidence pays for it. "auto" mixes some kernels, up to
         2000 rows, and chooses one beyond; see ``candidates_``. Values given are where the search starts; values left
-        out are chosen from the data. A variance left out also has a prior, ``HalfNormal(10)``: labels say little about
+        out are chosen from the data. A variance left out also has a prior, ``HalfCauchy(10)``: labels say little about
         it.
     mean : {"zero", "constant", "linear"} or Mean
         Prior mean of the latent function. The joint model of three or more classes has mean zero.
@@ -75,6 +77,10 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         Search for hyperparameters; None keeps the given values.
     n_restarts : int
         Additional random starts of the search.
+    calibrate : bool
+        Learn from rows left out how sure probabilities should be, ``sharpness_``. For two classes, or one model per
+        class, without approximation and without ``sample_weight``, if ``inference`` is "auto"; ``optimizer=None``
+        learns nothing. Latent functions and the most probable class are not concerned.
     normalize : bool
         Standardise the inputs first, so that starting values suit any data. All that you give and get stays in the
         units of the data.
@@ -103,8 +109,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
     inducing_sweep_, moved_inducing_
         As in :class:`GPRegressor`.
     sharpness_ : float
-        With one model per class, the power of their probabilities before these are divided by their sum; learned from
-        rows left out.
+        The power of the probabilities before these are divided by their sum, if ``calibrate`` learned one: above one
+        they were not sure enough.
     estimators_ : list of GPClassifier
         The two-class models, in the order of ``classes_``; only with one model per class.
     fit_result_ : FitResult, list of FitResult or None
@@ -149,6 +155,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
     short_names: ClassVar = {}  # what the other names are of
 
     multi_class: str
+    calibrate: Any = False  # of relatives that do not offer it
 
     def __init__(
         self,
@@ -161,6 +168,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         multi_class="auto",
         optimizer="lbfgs",
         n_restarts=0,
+        calibrate=True,
         normalize=True,
         random_state=None,
         verbose=0,
@@ -173,6 +181,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         self.multi_class = multi_class
         self.optimizer = optimizer
         self.n_restarts = n_restarts
+        self.calibrate = calibrate
         self.normalize = normalize
         self.random_state = random_state
         self.verbose = verbose
@@ -198,6 +207,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
             self._fit_each_class(values, codes, weights)
         elif not self._fit_candidates(X, y, sample_weight=sample_weight):
             self._fit(*self._training(values, codes, weights))
+        if self.calibrate and weights is None:
+            self._learn_sharpness(codes)
         return self
 
     def condition_on(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
@@ -360,13 +371,29 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         left_open = self.kernel is None or is_auto(self.kernel)
         kernel = self.kernel if left_open else as_kernel(self.kernel).with_columns(names, X.shape[1])
         alike: Any = [clone(self) for _ in self.classes_]
+        for model in alike:
+            model.calibrate = False  # all of them are, together
         models = [m.set_params(kernel=kernel).fit(X, codes == c, weights) for c, m in enumerate(alike)]
         self._forget()
         self._keep_models(models, X, codes, weights)
-        plain = weights is None and self.inference == "auto" and not models[0].approximation_.strategies
-        if plain and self.optimizer is not None:
-            left_out = [m.loo().probabilities for m in models]
-            self.sharpness_ = one_vs_rest.learned_sharpness(left_out, codes)
+
+    def _learn_sharpness(self, codes: np.ndarray) -> None:
+        """Learn how sure probabilities should be, where rows left out cost little and say it."""
+        models, each_class = self.members_, hasattr(self, "estimators_")
+        results = [m.fit_result_ for m in models]
+        searched = all(r is not None and not r.interrupted and r.draws is None for r in results)
+        approximated = any(m.approximation_.strategies for m in models)
+        if not searched or approximated or self.inference != "auto" or (len(self.classes_) > 2 and not each_class):
+            return
+        # What many models do not add up to has nothing to do with what they learned.
+        numbers = 1.0 if each_class else self._numbers_learned()
+        self.sharpness_ = learned_sharpness(self._shares_left_out(), codes, numbers)
+
+    def _numbers_learned(self) -> float:
+        """How many numbers the search found; of a mixture on average."""
+        mixed = getattr(self, "mixture_members_", [self])
+        weights = self.posterior_.weights if len(mixed) > 1 else None
+        return max(1.0, float(np.average([m.fit_result_.n_numbers for m in mixed], weights=weights)))
 
     def _keep_models(
         self, models: list["GPClassifier"], X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None

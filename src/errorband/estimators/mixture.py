@@ -190,7 +190,8 @@ def mixed(members: list[Any], weights: Any = None) -> Any:
     posteriors, likelihoods = tuple(m.posterior_ for m in members), tuple(m._model.likelihood for m in members)
     model.posterior_ = MixturePosterior(weights=weights, members=posteriors, likelihoods=likelihoods)  # pyright: ignore[reportCallIssue]
     model.mixture_members_ = members
-    vars(model).pop("bands_", None)  # of one member
+    for name in ("bands_", "sharpness_"):  # of one member
+        vars(model).pop(name, None)
     if model.fit_result_ is not None and any(m.fit_result_.interrupted for m in members):
         model.fit_result_ = model.fit_result_.cut_short()
     return model

@@ -1,14 +1,13 @@
-"""Several classes by a two-class model for each against the others, taken together."""
+"""Several classes by a two-class model for each against the others, taken together.
+
+Each model knows of its own class and of all others as one, so that their probabilities, divided by the sum, are not
+sure enough: for ten classes the nine others, each unlikely, add up. A power mends that (:mod:`.sharpness`).
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.optimize
-from scipy.special import softmax
-
-# Standard deviation of the logarithm of the power before the rows are seen, and the least probability of a label.
-SPREAD, LEAST = 0.3, 1e-6
 
 
 def fitted_attributes(models: Sequence[Any]) -> dict[str, Any]:
@@ -37,24 +36,6 @@ def latent(models: Sequence[Any], scaled: np.ndarray) -> tuple[np.ndarray, np.nd
     return mean, cov
 
 
-def together(probabilities: Sequence[np.ndarray], sharpness: float = 1.0) -> np.ndarray:
-    """Probability of each class from those of the two-class models (n, 2): a power of each, divided by their sum."""
-    logs = np.log(np.maximum(np.stack([p[:, 1] for p in probabilities], axis=1), np.finfo(float).tiny))
-    return softmax(sharpness * logs, axis=1)
-
-
-def learned_sharpness(probabilities: Sequence[np.ndarray], codes: np.ndarray) -> float:
-    """The power with which rows left out have the highest log probability of their labels.
-
-    Each model knows of its own class and of all others as one, so that their shares, divided by the sum, are not sure
-    enough: for ten classes the nine others, each unlikely, add up. The logarithm of the power has a normal prior around
-    zero, and is between those of ½ and 4.
-    """
-    rows = np.arange(len(codes))
-
-    def minus_log_posterior(log_power: float) -> float:
-        p = together(probabilities, float(np.exp(log_power)))[rows, codes]
-        return -float(np.sum(np.log(np.maximum(p, LEAST)))) + 0.5 * (log_power / SPREAD) ** 2
-
-    found = scipy.optimize.minimize_scalar(minus_log_posterior, bounds=np.log([0.5, 4.0]), method="bounded")
-    return float(np.exp(found.x))
+def shares(probabilities: Sequence[np.ndarray]) -> np.ndarray:
+    """What each class has by its own two-class model, of which the probabilities are (n, 2): (n, C)."""
+    return np.stack([p[:, 1] for p in probabilities], axis=1)

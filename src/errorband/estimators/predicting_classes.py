@@ -9,6 +9,7 @@ from errorband.estimators import one_vs_rest
 from errorband.estimators.base import GaussianProcess
 from errorband.estimators.drawing import joint, normal_draws
 from errorband.estimators.leave_one_out import ClassLeaveOneOut
+from errorband.estimators.sharpness import sharpened
 from errorband.estimators.validation import check_columns_are_numeric
 from errorband.parameters.checks import check_answer, check_whole, generator
 from errorband.rows import map_rows, rows_within_budget
@@ -151,22 +152,25 @@ class PredictsClasses(GaussianProcess):
     def _probabilities(self, scaled: np.ndarray) -> np.ndarray:
         """Class probabilities averaged over the posterior."""
         if hasattr(self, "estimators_"):
-            return self._together([m._probabilities(scaled) for m in self.estimators_])
+            return self._sharpened(one_vs_rest.shares([m._probabilities(scaled) for m in self.estimators_]))
         predictive: Any = self.posterior_.predictive(self._model.likelihood, scaled)
-        return predictive.probabilities
+        return self._sharpened(predictive.probabilities)
 
-    def _together(self, probabilities: list[np.ndarray]) -> np.ndarray:
-        return one_vs_rest.together(probabilities, getattr(self, "sharpness_", 1.0))
+    def _sharpened(self, shares: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes from what each has by itself; those of one model without a power stay."""
+        if not hasattr(self, "estimators_") and not hasattr(self, "sharpness_"):
+            return shares
+        return sharpened(shares, getattr(self, "sharpness_", 1.0))
 
     def _plug_in_probabilities(self, scaled: np.ndarray) -> np.ndarray:
         """Class probabilities at the posterior mean."""
         if hasattr(self, "estimators_"):
-            return self._together([m._plug_in_probabilities(scaled) for m in self.estimators_])
+            return self._sharpened(one_vs_rest.shares([m._plug_in_probabilities(scaled) for m in self.estimators_]))
         if hasattr(self, "mixture_members_"):
             each = np.stack([m._plug_in_probabilities(scaled) for m in self.mixture_members_])
-            return np.tensordot(self.posterior_.weights, each, axes=1)
+            return self._sharpened(np.tensordot(self.posterior_.weights, each, axes=1))
         likelihood: Any = self._model.likelihood
-        return likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0])
+        return self._sharpened(likelihood.plug_in_probabilities(self.posterior_.marginals(scaled, variance=False)[0]))
 
     # ------------------------------------------------------------------ what it was made of
     @property
@@ -185,14 +189,16 @@ class PredictsClasses(GaussianProcess):
         From the cavities: the posterior without the row's own site.
         """
         check_is_fitted(self)
-        if hasattr(self, "estimators_"):
-            if hasattr(self, "active_rows_"):
-                raise ValueError("Each class learned from rows of its own; see loo() of each of estimators_.")
-            probabilities = self._together([m.loo().probabilities for m in self.estimators_])
-        else:
+        return ClassLeaveOneOut(self._sharpened(self._shares_left_out()), self._training_codes(), self.classes_)
+
+    def _shares_left_out(self) -> np.ndarray:
+        """What each class has of each row, given the others, before it is sharpened."""
+        if not hasattr(self, "estimators_"):
             predictive: Any = self._leave_one_out()
-            probabilities = predictive.probabilities
-        return ClassLeaveOneOut(probabilities, self._training_codes(), self.classes_)
+            return predictive.probabilities
+        if hasattr(self, "active_rows_"):
+            raise ValueError("Each class learned from rows of its own; see loo() of each of estimators_.")
+        return one_vs_rest.shares([m.loo().probabilities for m in self.estimators_])
 
     def _training_codes(self) -> np.ndarray:
         """Position in ``classes_`` of each training label."""

@@ -13,8 +13,8 @@ from errorband.estimators.mixture import mixed
 PSEUDO_ROWS = 5.0
 
 # So many nats of evidence are a factor e in how these rows are shared: the evidence of no model is to be trusted to a
-# nat, and one that is 50 below the best is out.
-TEMPERATURE = 10.0
+# nat, and one that is 25 below the best is out.
+TEMPERATURE = 5.0
 
 # A model with a smaller share is left out: it costs memory and time in every prediction.
 LEAST_SHARE = 0.05
@@ -38,7 +38,7 @@ def stacked_shares(log_density: np.ndarray, log_evidence: np.ndarray, weights: n
     """Shares w (K,) that maximise Σₙ log Σ_k w_k p_kn + A Σ_k m_k log w_k, with sum one.
 
     p_kn is the probability, or density, of row n by model k, given the other rows, and A = 5 rows stand for a Dirichlet
-    prior around the shares m_k ∝ exp(log evidence of k / 10). Of the models in such a mixture none needs to be true
+    prior around the shares m_k ∝ exp(log evidence of k / 5). Of the models in such a mixture none needs to be true
     (Yao, Vehtari, Simpson & Gelman 2018, "Using stacking to average Bayesian predictive distributions"). By expectation
     maximisation: the objective is concave.
 

@@ -21,7 +21,8 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
         return {"Model": " ".join(repr(model).split()), **whole}
     members = model.members_
     if len(members) > 1:
-        return {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
+        told = {"Models": f"{len(members)}, one for each class against the others", **describe(members[0], automatic)}
+        return {**told, **_power(model)}
     reason = automatic or automatic_choice(model)
     names, latents = input_names(model), model.latents_
     kernels = {_titled("Kernel", key, latents): describe_kernel(l.kernel, names) for key, l in latents.items()}
@@ -33,6 +34,7 @@ def describe(model: Any, automatic: str = "") -> dict[str, str]:
         **{_titled("Mean", key, latents): _describe_mean(l.mean) for key, l in latents.items()},
         "Method": _method(model),
         **({"Bands": str(model.bands_)} if hasattr(model, "bands_") else {}),
+        **_power(model),
         **({"Automatic": reason} if reason else {}),
     }
 
@@ -42,6 +44,13 @@ def _mixture(model: Any, names: Sequence[str] | None) -> str:
     each = zip(getattr(model, "mixture_members_", [model]), getattr(model.posterior_, "weights", [1.0]), strict=True)
     told = [f"{describe_kernel(next(iter(m.latents_.values())).kernel, names)} ({100 * w:.0f} %)" for m, w in each]
     return told[0] if len(told) == 1 else f"mixture of {listing(told)}; values shown are of the first"
+
+
+def _power(model: Any) -> dict[str, str]:
+    """What was learned of how sure probabilities should be."""
+    if not hasattr(model, "sharpness_"):
+        return {}
+    return {"Probabilities": f"raised to the power {model.sharpness_:.2f}, as labels of rows left out ask for"}
 
 
 def _method(model: Any) -> str:

@@ -165,7 +165,7 @@ def fit_best(
     whole, finals = kept[-1].model, []
     if n < len(y) and any(_interrupted(f.model) for f in fits):
         return whole.condition_on(X, y, **given), _table(fits, best, n, len(y))
-    mixing = estimator._mixes_candidates and len(y) <= MOST and whole is not None and _plain(whole)
+    mixing = estimator._mixes_candidates and len(y) <= MOST and whole is not None and is_plain(whole)
     if n < len(y) or whole is None:
         first = {argument: names[0] for argument, names in stages.items()}
         rivals = [(best, kept[-1:])]
@@ -181,8 +181,8 @@ def fit_best(
     return whole, dataclasses.replace(_table(fits, best, n, len(y)), share=shares)
 
 
-def _plain(model: Any) -> bool:
-    """Whether a model has all rows and one Gaussian posterior, so that others can be mixed with it."""
+def is_plain(model: Any) -> bool:
+    """Whether a model has all rows and one Gaussian posterior, so that it can be mixed and rows left out cheaply."""
     sampled = getattr(model.fit_result_, "draws", None) is not None
     approximated = model._model.approximation.strategies or any(l.features is not None for l in model._model.latents)
     return not sampled and not approximated

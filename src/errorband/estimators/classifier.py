@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
-from errorband.estimators.candidates import is_auto
+from errorband.estimators.candidates import is_auto, is_plain
 from errorband.estimators.defaults import CLASS_KERNELS, MANY_INPUTS, OF_MANY_INPUTS
 from errorband.estimators.mixture import with_members
 from errorband.estimators.online import streams
@@ -381,9 +381,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         """Learn how sure probabilities should be, where rows left out cost little and say it."""
         models, each_class = self.members_, hasattr(self, "estimators_")
         results = [m.fit_result_ for m in models]
-        searched = all(r is not None and not r.interrupted and r.draws is None for r in results)
-        approximated = any(m.approximation_.strategies for m in models)
-        if not searched or approximated or self.inference != "auto" or (len(self.classes_) > 2 and not each_class):
+        searched = all(r is not None and not r.interrupted for r in results) and all(is_plain(m) for m in models)
+        if not searched or self.inference != "auto" or (len(self.classes_) > 2 and not each_class):
             return
         # What many models do not add up to has nothing to do with what they learned.
         numbers = 1.0 if each_class else self._numbers_learned()

@@ -8,7 +8,28 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from errorband.priors import PRIORS, Gamma, HalfCauchy, HalfNormal, InverseGamma, LogNormal, Normal, Prior
+from errorband.priors import (
+    PRIORS,
+    Gamma,
+    HalfCauchy,
+    HalfNormal,
+    Hypoexponential,
+    InverseGamma,
+    LogNormal,
+    Normal,
+    Prior,
+)
+
+
+class TwoExponentials(stats.rv_continuous):
+    """The sum of two exponential numbers, by their means: the convolution."""
+
+    def _pdf(self, x, low, high):
+        return (np.exp(-x / high) - np.exp(-x / low)) / (high - low)
+
+    def _cdf(self, x, low, high):
+        return 1 - (high * np.exp(-x / high) - low * np.exp(-x / low)) / (high - low)
+
 
 # prior -> the same distribution in SciPy
 CASES = [
@@ -19,6 +40,7 @@ CASES = [
     (InverseGamma(4.5, 2.0), stats.invgamma(4.5, scale=2.0)),
     (HalfNormal(1.4), stats.halfnorm(scale=1.4)),
     (HalfCauchy(1.4), stats.halfcauchy(scale=1.4)),
+    (Hypoexponential(0.5, 3.0), TwoExponentials(a=0.0)(low=0.5, high=3.0)),
     (Normal(-0.5, 2.0), stats.norm(-0.5, 2.0)),
 ]
 every_case = pytest.mark.parametrize(("prior", "reference"), CASES, ids=[repr(p) for p, _ in CASES])
@@ -70,6 +92,7 @@ def test_is_a_value(prior, reference):
         (lambda: Gamma(1.0, float("nan")), "rate of Gamma"),
         (lambda: InverseGamma(1.0, -2.0), "scale of InverseGamma"),
         (lambda: HalfNormal(0.0), "scale of HalfNormal"),
+        (lambda: Hypoexponential(2.0, 1.0), "low of Hypoexponential must be below"),
     ],
 )
 def test_impossible_priors_are_refused(make, name):

@@ -177,6 +177,40 @@ class HalfCauchy(Prior):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
+class Hypoexponential(Prior):
+    """Sum of two exponential numbers: values well below ``low`` are unlikely, those from there to ``high`` are alike.
+
+    Parameters
+    ----------
+    low, high : float
+        Means of the two, the smaller one first.
+
+    Examples
+    --------
+    >>> prior = Hypoexponential(low=0.01, high=10.0)
+    >>> round(float(prior.log_density(0.1) - prior.log_density(1.0)), 1)
+    0.1
+    >>> round(float(prior.log_density(1e-6) - prior.log_density(1.0)), 1)  # proportional to the value there
+    -9.1
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.low < self.high:
+            raise ValueError(f"low of {type(self).__name__} must be below high; got {self.low!r} and {self.high!r}.")
+
+    def log_density(self, value):
+        rise = jnp.log(-jnp.expm1(-value * (1 / self.low - 1 / self.high)))
+        return rise - value / self.high - math.log(self.high - self.low)
+
+    def _scaled(self, factor):
+        return Hypoexponential(self.low * factor, self.high * factor)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
 class Normal(Prior):
     """N(location, scale²).
 
@@ -206,4 +240,6 @@ class Normal(Prior):
         return Normal(factor * self.location + shift, factor * self.scale)
 
 
-PRIORS = {cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, HalfCauchy, Normal)}
+PRIORS = {
+    cls.__name__: cls for cls in (LogNormal, Gamma, InverseGamma, HalfNormal, HalfCauchy, Hypoexponential, Normal)
+}

@@ -1,6 +1,7 @@
 """Searches that are not trapped: scouts, tied length-scales, results that are doubted."""
 
 import dataclasses
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,6 +43,41 @@ def test_repeated_rows_without_noise_are_followed():
     mean, std = model.predict([[5.1]], return_std=True)
     assert abs(mean[0] - np.sin(15.3)) < 0.05
     assert std[0] < 0.1
+
+
+@pytest.mark.parametrize(("n", "n_inputs"), [(20, 30), (60, 100)])
+def test_few_rows_and_many_inputs_do_not_deny_noise(n, n_inputs):
+    """Noise alone: lines of so many inputs go through all targets, and no band is as wide as nothing."""
+    inside = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.uniform(-2, 2, (n + 200, n_inputs)), rng.normal(size=n + 200)
+        model = GPRegressor(random_state=0).fit(X[:n], y[:n])
+        assert model.likelihood_.noise_variance > 1e-3 * np.var(y[:n])
+        lower, upper = model.predict_interval(X[n:], level=0.95)
+        inside.append(np.mean((lower <= y[n:]) & (y[n:] <= upper)))
+    assert np.mean(inside) > 0.85
+
+
+def test_equal_length_scales_stay_equal_where_a_smoother_function_is_taken():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-2, 2, (60, 100)), rng.normal(size=60)
+    model = GPRegressor(random_state=0, likelihood=Gaussian(Parameter(None, bounds=(0.0, None)))).fit(X, y)
+    assert model.fit_result_.tied
+    assert "smoother" in model.fit_result_.challenged
+    assert np.ptp(np.log(model.kernel_.left.lengthscale / model.scaling_.x_scale)) < 1e-6
+
+
+def test_rows_that_repeat_others_are_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    with pytest.warns(UserWarning, match="60 of 90 rows repeat"):
+        GPRegressor("se", random_state=0).fit(np.tile(X, (3, 1)), np.tile(y, 3))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*rows repeat")
+        GPRegressor("se", random_state=0).fit(X, y)
+        GPRegressor("se", random_state=0).fit(np.tile(X.round(), (3, 1)), np.tile(y.round(), 3))  # no wonder
 
 
 def test_starts_are_moved_only_if_they_were_left_out():

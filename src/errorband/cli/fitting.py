@@ -19,6 +19,7 @@ from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
 from errorband.estimators import Mixture
 from errorband.estimators.candidates import AUTO, Candidates, is_auto
+from errorband.estimators.validation import first_of_copies
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
 from errorband.tables.cells import read_cells
@@ -235,13 +236,8 @@ def _search_on(
 
 
 def _without_copies(X: pd.DataFrame, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The rows without those that repeat another one, target and all, where hardly any two targets are the same.
-
-    Two numbers that agree to the last digit say that there is no noise, whatever the other rows say.
-    """
-    first = np.unique(np.column_stack([X.iloc[rows], y[rows]]), axis=0, return_index=True)[1]
-    distinct = rows[np.sort(first)]
-    return distinct if len(np.unique(y[distinct])) > 0.9 * len(distinct) else rows
+    """These rows without copies: two numbers that agree to the last digit say that there is no noise."""
+    return rows[first_of_copies(X.iloc[rows].to_numpy(), y[rows])]
 
 
 def _beside(learnable: Learnable, weights: np.ndarray | None) -> dict[str, np.ndarray]:

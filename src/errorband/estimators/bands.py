@@ -21,7 +21,14 @@ from errorband.skew_student import SkewStudent
 from errorband.training import Objective
 
 # Fewer rows say too little; with more than so many the hyperparameters hardly depend on one of them.
-LEAST_ROWS, MOST_ROWS = 20, 2000
+LEAST_ROWS, MOST_ROWS = 3, 2000
+
+# Of n errors so many degrees of freedom are left by k learned numbers, n − k, but a variance at least; with more than
+# the second Student's distribution is as good as normal.
+LEAST_DF, MANY_DF = 2.5, 100
+
+# Rows whose noise is known in full are judged by the others if these are so many.
+OWN_ROWS = 20
 
 # The model's own bands count as so many rows.
 PRIOR_ROWS = 10.0
@@ -42,7 +49,7 @@ STEP, REACH = 0.05, 1.0
 SPREAD = 2.0  # of a normal prior on each of its numbers, as in FullBayes
 
 # Bands should hold at least this share of rows left out; so many rows are half trusted to know the ends of their range.
-LEVEL, HALF_TRUSTED = 0.95, 100
+LEVEL, HALF_TRUSTED = 0.95, 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +177,8 @@ def learned_bands(objective: Objective, theta: np.ndarray, groups: np.ndarray | 
     own = _own_noise_only(objective.data.noise_variance, n)
     X, y = np.asarray(objective.data.X)[own], objective.data.y.reshape(n, -1)[own]
     means = [informative(m, target) for m, target in zip(mean[own].T, y.T, strict=True)]
-    return [shaped(each, X, m).bands for each, m in zip(z[own].T, means, strict=True)]
+    freedom = len(X) - len(directions)
+    return [shaped(each, X, m, freedom).bands for each, m in zip(z[own].T, means, strict=True)]
 
 
 def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:
@@ -180,7 +188,7 @@ def _own_noise_only(known: np.ndarray | None, n: int) -> np.ndarray:
     were filled in would narrow the bands of complete rows.
     """
     own = np.ones(n, bool) if known is None else np.asarray(known) == 0
-    return own if np.sum(own) >= LEAST_ROWS else np.ones(n, bool)
+    return own if np.sum(own) >= OWN_ROWS else np.ones(n, bool)
 
 
 def errors_of_rows_left_out(
@@ -236,15 +244,18 @@ class Shaped(NamedTuple):
     n_numbers: int  # learned, beside those of the spread
 
 
-def shaped(z: np.ndarray, X: np.ndarray | None = None, mean: np.ndarray | None = None) -> Shaped:
+def shaped(
+    z: np.ndarray, X: np.ndarray | None = None, mean: np.ndarray | None = None, freedom: float = np.inf
+) -> Shaped:
     """The shape of errors z (n,), with a say of the standard normal distribution.
 
     Given inputs and predictions, the spread of the errors comes first, if there is one. What is left has Student's
     distribution: its scale and degrees of freedom have the highest likelihood, in which the model's own bands count as
-    ten further errors of the expected size. It is skew if that gains more than ½ log n. If its 95 % band holds fewer
-    than 95 % of n + 1 errors, a factor would widen it until it does: a new row is as good as one that was left out
-    (conformal prediction). Few rows know little of the ends of their range, so that the factor has the power
-    n/(n + 100).
+    ten further errors of the expected size. It is skew if that gains more than ½ log n. Few errors do not tell their
+    degrees of freedom: there are no more than ``freedom``, rows less learned numbers, as for a mean of normal numbers
+    whose variance is learned too. If the 95 % band holds fewer than 95 % of n + 1 errors, a factor would widen it until
+    it does: a new row is as good as one that was left out (conformal prediction). Few rows know little of the ends of
+    their range, so that the factor has the power n/(n + 20).
     """
     n = len(z)
     found = None if X is None or mean is None else learned_spread(z, X, mean)
@@ -268,6 +279,8 @@ def shaped(z: np.ndarray, X: np.ndarray | None = None, mean: np.ndarray | None =
     skew = search([*even.x, 0.0])
     best = skew if even.fun - skew.fun > 0.5 * np.log(n) else even
     shape = errors(best.x).shape
+    if freedom <= MANY_DF:
+        shape = SkewStudent(min(shape.df, max(freedom, LEAST_DF)), shape.skew)
     scale = float(np.exp(np.clip(best.x[1], *LOG_SCALES)))
     lower, upper = scale * _ends(shape)
     held = np.quantile(np.where(e < 0, e / lower, e / upper), min(1.0, LEVEL * (1 + 1 / n)))

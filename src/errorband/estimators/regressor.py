@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import noise_check
 from errorband.estimators.bands import learned_bands
@@ -33,15 +34,29 @@ from errorband.estimators.validation import (
     check_spread,
     check_weights,
     finite_numbers,
+    first_of_copies,
 )
 from errorband.inference import Conjugate
 from errorband.likelihoods import Gaussian, Likelihood
+from errorband.parameters import Parameter
+from errorband.priors import Hypoexponential
 from errorband.training import LBFGS, Found, Objective, Problem
 from errorband.training.tie import ties
 from errorband.training.warp import learned_transform
 
 # Residuals of at least and at most so many rows are looked at for what noise they ask for.
 CHECKED = 30, 2000
+
+# Share of rows that repeat others, above which a word is said.
+COPIES = 0.1
+
+# Of the share of noise in the variance of the targets. Few rows, or inputs as many as rows, go with no noise at all as
+# well as with some, and bands would have no width: below a hundredth a share is less likely in proportion. Many rows
+# without noise have the last word: what they say has a power of half their number.
+NOISE_PRIOR = Hypoexponential(low=0.01, high=10.0)
+
+# The least share: rows that are repeated exactly ask for none at all, and then decide whatever function they come with.
+LEAST_NOISE = 1e-10
 
 # What "auto" fits another noise for: so many nats for each row, and more where learned bands have most of the gain.
 WORTH, WORTH_BEYOND = 0.02, 0.1
@@ -94,7 +109,7 @@ class GPRegressor(RegressorMixin, PredictsTargets):
     calibrate : bool
         Learn the shape of the predictive distribution from leave-one-out errors, in which hyperparameters too are those
         of the other rows: Student's, which may be skew, with a scale that may depend on inputs and prediction. For
-        Gaussian noise without approximation, from 20 rows on; ``optimizer=None`` learns nothing. The function itself
+        Gaussian noise without approximation; ``optimizer=None`` learns nothing. The function itself
         (``latent=True``) is not concerned.
     normalize : bool
         Standardise inputs and targets first, so that starting values suit any data and the prior mean zero is the mean
@@ -228,6 +243,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             return self
         ready = self._training(X, y, noise_variance, sample_weight)
         if self.optimizer is not None and (told := too_little(*ready)) is not None:
+            warnings.warn(told, UserWarning, stacklevel=2)
+        if self.optimizer is not None and (told := self._copies(*ready[:2])) is not None:
             warnings.warn(told, UserWarning, stacklevel=2)
         if not self._fit_candidates(X, y, noise_variance=noise_variance, sample_weight=sample_weight):
             self._fit(*ready)
@@ -410,6 +427,19 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             return int(self.exposure)
         raise ValueError(f"exposure={self.exposure!r} is not a column of X, which has {', '.join(map(repr, names))}.")
 
+    def _seen(self, spec: Spec, scaling: Scaling) -> Spec:
+        """With a prior of Gaussian noise of which nothing was said, where targets have unit variance.
+
+        Only with the whole covariance: approximations are for many rows.
+        """
+        seen = super()._seen(spec, scaling)
+        noise: Any = seen.likelihood
+        if not (self._whole() and self.normalize and noise.conjugate and noise.noise_variance is None):
+            return seen
+        least = max(LEAST_NOISE, noise.min_noise_variance)
+        prior: Any = {("noise_variance",): Parameter(None, prior=NOISE_PRIOR, bounds=(least, None))}
+        return dataclasses.replace(seen, likelihood=parameters.replace_values(noise, prior))
+
     def _likelihood_candidates(self, y: np.ndarray) -> tuple[str, ...]:
         return noises(y)
 
@@ -422,11 +452,26 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         # Tails that are only heavy, and errors that only grow along an input, are in the bands.
         return gains[name] > (WORTH_BEYOND if self.calibrate else WORTH) * len(first._rows().y)
 
+    def _whole(self) -> bool:
+        """Whether the whole covariance is kept, of up to as many rows as can be."""
+        return isinstance(self.approximation, str) and self.approximation in ("auto", "exact")
+
     def _rows_to_search(self, n):
-        whole = (
-            isinstance(self.approximation, str) and self.approximation in ("auto", "exact") and n <= self.exact_limit()
-        )
+        whole = self._whole() and n <= self.exact_limit()
         return min(n, DEAR) if whole and not self._likelihood().conjugate else n
+
+    def _copies(self, spec: Spec, data: TrainingData) -> str | None:
+        """What to say of rows that repeat others, target and all, if they are many; None if they are not."""
+        n = len(data.y)
+        if n > CHECKED[1] or data.weights is not None or not spec.likelihood.location_scale or np.ptp(data.y) == 0:
+            return None
+        again = n - len(first_of_copies(np.asarray(data.X), data.y))
+        if again <= COPIES * n:
+            return None
+        return (
+            f"{again} of {n} rows repeat another one, target and all, which says that targets have no noise. If they "
+            "are copies leave them out (DataFrame.drop_duplicates), or bands will be too narrow."
+        )
 
     def _check_noise(self) -> None:
         """Say what noise the residuals ask for, where nobody said what it is and looking costs little."""
@@ -440,11 +485,15 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         z = (data.y - found.mean) / found.std
         if not np.all(np.isfinite(z)):
             return
-        self.noise_gains_ = noise_check.gains(z, np.asarray(data.X), informative(found.mean, data.y))
-        bands = getattr(self, "bands_", None)
-        known = "heteroscedastic" if bands is not None and bands.spread is not None else None
-        news = {name: gain for name, gain in self.noise_gains_.items() if name != known}
-        told = noise_check.advice(news, len(data.y)) if self.likelihood is None else None
+        X, mean = np.asarray(data.X), informative(found.mean, data.y)
+        news = self.noise_gains_ = noise_check.gains(z, X, mean)
+        if self.likelihood is not None:
+            return
+        spread = getattr(getattr(self, "bands_", None), "spread", None)
+        if spread is not None:  # errors of unequal size, which the bands have, look like outliers
+            news = noise_check.gains(z / spread(X, mean), X, mean)
+            del news["heteroscedastic"]
+        told = noise_check.advice(news, len(data.y))
         if told is not None:
             warnings.warn(told, UserWarning, stacklevel=3)
 
@@ -480,6 +529,5 @@ class GPRegressor(RegressorMixin, PredictsTargets):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        whole = isinstance(self.approximation, str) and self.approximation in ("auto", "exact")
-        tags.target_tags.multi_output = whole and self.likelihood is None
+        tags.target_tags.multi_output = self._whole() and self.likelihood is None
         return tags

@@ -10,6 +10,8 @@ from scipy.special import expit
 
 from errorband.predictive import StudentPredictive
 
+LEAST_ROWS = 60  # the errors of fewer follow something by chance
+
 # Precisions of the prior of the weights that are tried, from the strictest; the evidence chooses.
 PRECISIONS = 300.0, 100.0, 30.0, 10.0, 3.0, 1.0
 WORTH = 2.0  # nats by which errors of unequal size must be the better explanation
@@ -71,7 +73,7 @@ def learned_spread(z: np.ndarray, X: np.ndarray, mean: np.ndarray) -> Learned | 
     Without row i the weights are about w − H⁻¹ bᵢ sᵢ, sᵢ = (ν + 1)eᵢ²/(ν + eᵢ²) − 1 the derivative of its log density
     in ηᵢ. So its own say in ηᵢ is bᵢᵀH⁻¹bᵢ sᵢ.                                                                 (2)
     """
-    if not np.any(z):
+    if not np.any(z) or len(z) < LEAST_ROWS:
         return None
     columns = _columns(X, mean, 1 if X.shape[1] > MOST_COLUMNS else X.shape[1] + 1)
     shift, unit = columns.mean(axis=0), columns.std(axis=0)

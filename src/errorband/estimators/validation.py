@@ -133,3 +133,12 @@ def _is_text(dtype: Any) -> bool:
     """Whether a pandas or polars column holds text, dates or categories (objects may still be numbers)."""
     name = str(dtype).lower()
     return any(kind in name for kind in ("str", "categor", "enum", "date", "time"))
+
+
+def first_of_copies(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Positions of the rows without those that repeat another one, target and all.
+
+    All rows where it is no wonder: many targets are the same without their inputs being so.
+    """
+    first = np.sort(np.unique(np.column_stack([X, y]), axis=0, return_index=True)[1])
+    return first if len(np.unique(y[first])) > 0.9 * len(first) else np.arange(len(y))

@@ -16,6 +16,7 @@ from errorband.training.reference import linear_log_evidence
 from errorband.training.result import FitResult
 from errorband.training.starts import other_starts, plain_prior, started_from_data
 from errorband.training.strategy import Found, Problem, Settings, Strategy
+from errorband.training.tie import Tied, ties
 
 # Noise that explains more than this share of the variance of the targets, or length-scales that went nearly as far as
 # a search goes, are doubted; so is an evidence this much (in nats) below that of a linear model.
@@ -60,7 +61,7 @@ class Challenge(Strategy):
         assert found.result is not None
         left = settings.seconds - found.result.seconds
         share = 0.0 if found.result.interrupted or left <= 0 else unpredicted(found)
-        return smoothed(found, share, settings.within(left)) if share > DOUBTFUL else found
+        return smoothed(found, share, problem, settings.within(left)) if share > DOUBTFUL else found
 
 
 def doubted(found: Found, problem: Problem) -> list[str]:
@@ -112,8 +113,11 @@ def local_variance(model: Model) -> float:
     return float(sum(np.sum(values.get((*part, "variance"), np.inf)) for part in parts))
 
 
-def smoothed(found: Found, share: float, settings: Settings) -> Found:
-    """What a start with long length-scales and much noise leads to, unless what was found is worth more."""
+def smoothed(found: Found, share: float, problem: Problem, settings: Settings) -> Found:
+    """What a start with long length-scales and much noise leads to, unless what was found is worth more.
+
+    Length-scales that were kept equal stay so: many numbers would pay for themselves by chance.
+    """
     objective, first = found.objective, found.result
     assert first is not None
     assert settings.trainer is not None
@@ -124,10 +128,17 @@ def smoothed(found: Found, share: float, settings: Settings) -> Found:
             new = float(np.var(objective.data.y)) if e.path[-1] == "noise_variance" else LONG * np.asarray(e.value)
             moved[e.path] = e.constraint.inside(np.where(e.free, new, e.value))
     start = parameters.pack(parameters.replace_values(fresh, moved))
+    groups = ties(problem) if first.tied else None
+    told: Any = {"verbose": settings.verbose, "label": f"{settings.name}, smoother"}
     try:
-        again, warm = settings.trainer.train(
-            objective, start, verbose=settings.verbose, label=f"{settings.name}, smoother"
-        )
+        if groups is None:
+            again, warm = settings.trainer.train(objective, start, **told)
+        else:
+            together: Any = Tied(objective, groups)  # stands in for an objective
+            equal, warm = settings.trainer.train(together, together.numbers(start), **told)
+            again = dataclasses.replace(
+                equal, theta=together.whole(equal.theta), tied=True, n_searched=len(equal.theta)
+            )
     except KeyboardInterrupt:
         interrupts.caught()
         return found
@@ -137,8 +148,8 @@ def smoothed(found: Found, share: float, settings: Settings) -> Found:
     better = loss < (price(objective, first.tied) if share > UNPREDICTED else 0.0)
     taken = f"a smoother one has {abs(loss):.3g} {'less' if loss > 0 else 'more'} evidence and was taken"
     outcome = taken if better else "it pays for its numbers"
-    told = f"The others tell little of most rows, though the function explains most of the targets: {outcome}."
-    return settled(found, again, warm, better, f"{first.challenged} {told}".strip())
+    doubt = f"The others tell little of most rows, though the function explains most of the targets: {outcome}."
+    return settled(found, again, warm, better, f"{first.challenged} {doubt}".strip())
 
 
 def challenged(found: Found, doubts: list[str], problem: Problem, settings: Settings) -> Found:

@@ -325,3 +325,15 @@ def test_another_noise_is_searched_for_on_some_rows_and_has_all_in_its_posterior
     assert len(model.training_data()[1]) == 90
     assert model.search_log_evidence_ > model.log_evidence_  # of sixty rows, and of all
     assert model.predict([[0.8]])[0] == pytest.approx(np.exp(1 + np.sin(1.6)), rel=0.2)
+
+
+def test_errors_that_grow_along_an_input_are_no_outliers():
+    """The bands have their spread: what is left of them is normal."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 2))
+    y = np.sin(2 * X[:, 1]) + 0.2 * np.exp(X[:, 0]) * rng.normal(size=200)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*another noise")
+        model = GPRegressor(random_state=0).fit(X, y)
+    assert model.noise_gains_["outlier-mixture"] > 40
+    assert model.bands_.spread is not None

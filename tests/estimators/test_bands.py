@@ -197,6 +197,8 @@ def test_what_is_not_learned_has_no_bands(heavy):
         GPRegressor("se", approximation="fitc(10)", optimizer=LBFGS(max_iter=2), random_state=0),
     ):
         assert not hasattr(model.fit(X, y), "bands_")
+    with pytest.warns(UserWarning, match="Two rows say"):
+        assert not hasattr(GPRegressor().fit(X[:2], y[:2]), "bands_")
 
 
 def test_bands_of_few_rows_hold_what_they_should():

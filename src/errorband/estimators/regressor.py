@@ -85,7 +85,8 @@ class GPRegressor(RegressorMixin, PredictsTargets):
         coefficients out.
     likelihood : Likelihood or str, optional
         How targets scatter around the function, or its name: ``"poisson"``, ``"student-t"``. Default: Gaussian noise of
-        learned variance. "auto" chooses among the Gaussian and others that the residuals ask for; see ``candidates_``.
+        learned variance, which has a prior where nothing is said of it (``docs/theory/defaults.md``). "auto" chooses
+        among the Gaussian and others that the residuals ask for; see ``candidates_``.
     approximation : "auto", "exact", another name, Approximation or Features
         How the prior covariance is kept: whole, or by inducing points, for instance ``FITC(200)`` of
         :mod:`errorband.approximations`, or ``"fitc(200)"``. Features that are a whole prior can be given as they are.
@@ -242,10 +243,9 @@ class GPRegressor(RegressorMixin, PredictsTargets):
             fit_targets(self, X, y, noise_variance, sample_weight)
             return self
         ready = self._training(X, y, noise_variance, sample_weight)
-        if self.optimizer is not None and (told := too_little(*ready)) is not None:
-            warnings.warn(told, UserWarning, stacklevel=2)
-        if self.optimizer is not None and (told := self._copies(*ready[:2])) is not None:
-            warnings.warn(told, UserWarning, stacklevel=2)
+        for told in (too_little(*ready), self._copies(*ready[:2])) if self.optimizer is not None else ():
+            if told is not None:
+                warnings.warn(told, UserWarning, stacklevel=2)
         if not self._fit_candidates(X, y, noise_variance=noise_variance, sample_weight=sample_weight):
             self._fit(*ready)
             self._check_noise()

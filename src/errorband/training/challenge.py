@@ -136,9 +136,7 @@ def smoothed(found: Found, share: float, problem: Problem, settings: Settings) -
         else:
             together: Any = Tied(objective, groups)  # stands in for an objective
             equal, warm = settings.trainer.train(together, together.numbers(start), **told)
-            again = dataclasses.replace(
-                equal, theta=together.whole(equal.theta), tied=True, n_searched=len(equal.theta)
-            )
+            again = dataclasses.replace(equal, **together.in_full(equal))
     except KeyboardInterrupt:
         interrupts.caught()
         return found

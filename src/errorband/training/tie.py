@@ -11,6 +11,7 @@ from errorband import interrupts, parameters
 from errorband.model import at_values
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
+from errorband.training.result import FitResult
 from errorband.training.starts import scales_from_data
 from errorband.training.strategy import Found, Problem, Strategy, value_at
 
@@ -47,7 +48,7 @@ class Tie(Strategy):
         if result.interrupted:
             kept = dataclasses.replace(result, theta=theta)
             return Found(together.objective, theta, kept, first.warm)
-        equal = {"theta": theta, "tied": True, "n_searched": len(result.theta)}
+        equal = together.in_full(result)
         if settings.equal:
             return Found(together.objective, theta, dataclasses.replace(result, **equal), first.warm)
         known = together.objective.theta0
@@ -140,6 +141,10 @@ class Tied:
     def whole(self, numbers: np.ndarray) -> np.ndarray:
         """The vector of the objective."""
         return numbers[self.groups] + self.offset
+
+    def in_full(self, result: FitResult) -> dict[str, Any]:
+        """What a result of these numbers says of the whole vector."""
+        return {"theta": self.whole(result.theta), "tied": True, "n_searched": len(result.theta)}
 
     def numbers(self, theta: np.ndarray) -> np.ndarray:
         """The numbers of which ``theta`` is the whole vector."""

@@ -167,6 +167,35 @@ def test_classes_mix_their_candidates(classes, mixture):
     assert type(mixture.kernel_) is type(alone[best].kernel_)
 
 
+def test_candidates_of_classes_follow_the_first_in_whether_length_scales_are_equal(classes, mixture, monkeypatch):
+    found = {}
+
+    def keeping(model, argument, name, *rest):
+        found[name] = fitted(model, argument, name, *rest)
+        return found[name]
+
+    fitted = candidates._fitted
+    monkeypatch.setattr(candidates, "_fitted", keeping)
+    again = GPClassifier("auto", random_state=0).fit(*classes)
+    assert again.candidates_.share == mixture.candidates_.share
+    first, rough = (found[name].model.fit_result_ for name in ("se", "matern12"))
+    assert first.tied
+    assert rough.tied
+    alone = GPClassifier("matern12", random_state=0).fit(*classes).fit_result_
+    assert rough.evaluations < alone.evaluations / 2  # no search for length-scales of each input
+    assert rough.value == pytest.approx(alone.value, abs=0.05)
+
+
+def test_what_is_compiled_ahead_changes_nothing(classes):
+    inputs, labels = classes
+    alone = GPClassifier(random_state=0).fit(inputs[:60], labels[:60])
+    with candidates.concluded_ahead(GPClassifier(random_state=0), inputs, labels, {}):
+        beside = GPClassifier(random_state=0).fit(inputs[:60], labels[:60])
+    np.testing.assert_array_equal(alone.predict_proba(inputs), beside.predict_proba(inputs))
+    with candidates.concluded_ahead(GPClassifier(random_state=0), inputs, labels[:3], {}):  # what fails is not told here
+        pass
+
+
 def test_a_mixture_of_candidates_is_kept_by_files_and_for_other_rows(classes, mixture, tmp_path):
     inputs, labels = classes
     mixture.save(tmp_path / "mixture.eb")

@@ -76,7 +76,7 @@ def test_what_has_raced_is_not_started_anew(burst, monkeypatch):
     search = gaussian_first.gaussian_search
     monkeypatch.setattr(gaussian_first, "gaussian_search", lambda *given: searched.append(1) or search(*given))
     again = GPRegressor(likelihood=Twinned(), optimizer=LBFGS(max_iter=2))
-    again._fitted_before = [burst._model]
+    again._fitted_before = [burst]
     assert len(again.fit(X, y).fit_result_.starts) == 1
     assert not searched
 

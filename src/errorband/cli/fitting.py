@@ -18,7 +18,7 @@ from errorband.cli.models import unfitted
 from errorband.cli.planning import Plan, exact_rows, optimizer, plan
 from errorband.cli.settings import Settings
 from errorband.estimators import Mixture
-from errorband.estimators.candidates import AUTO, Candidates, is_auto
+from errorband.estimators.candidates import AUTO, Candidates, concluded_ahead, is_auto
 from errorband.estimators.validation import first_of_copies
 from errorband.missing import Donors
 from errorband.tables import Encoded, TableEncoder, TableError, read_table, require_column
@@ -228,7 +228,9 @@ def _search_on(
     if encoder.task == "regression" and weights is None:
         searched = _without_copies(learnable.X, y, searched)
         chosen = dataclasses.replace(chosen, searched=searched)
-    found = asked.fit(learnable.X.iloc[searched], y[searched], **_of_rows(_beside(learnable, weights), searched))
+    beside, final = _beside(learnable, weights), chosen.final[known[chosen.final]]
+    with concluded_ahead(asked, learnable.X.iloc[final], y[final], _of_rows(beside, final)):
+        found = asked.fit(learnable.X.iloc[searched], y[searched], **_of_rows(beside, searched))
     if isinstance(found, Mixture):
         chosen.notes.extend([found.reason_] if found.kind == "auto" else [])
         found = found.model_

@@ -72,6 +72,12 @@ def too_little(spec: Spec, data: TrainingData, scaling: Scaling) -> str | None:
     )
 
 
+def _equal_before(fitted: list[Any], data: TrainingData) -> bool | None:
+    """Whether the first of these found equal length-scales for all inputs, if it was fitted to as many rows."""
+    first = next((b for b in fitted if b.fit_result_ is not None), None)
+    return None if first is None or len(first._training_data.y) != len(data.y) else first.fit_result_.tied
+
+
 class Savable:
     """An estimator that can be written to a file."""
 
@@ -113,16 +119,16 @@ class GaussianProcess(Savable, WithArguments):
         name = type(self).__name__
         problem, strategies, reason = self._problem(spec, data)
         before = vars(self).pop("_fitted_before", [])
-        started = started_like(problem.model, before)
+        started = started_like(problem.model, [other._model for other in before])
         if started is not None:
             problem = dataclasses.replace(problem, model=started)
         if self.verbose > 0 and reason is not None and strategies:
             print(f"{name}: {reason}", file=sys.stderr)
+        alike = [b for b in before if started is not None and type(b._model.likelihood) is type(spec.likelihood)]
         # What was found for the same kind of noise has been through a race of starts.
-        raced = started is not None and any(type(m.likelihood) is type(spec.likelihood) for m in before)
-        trainer, starts = self._trainer(), () if raced else further_starts(problem)
+        trainer, starts = self._trainer(), () if alike else further_starts(problem)
+        dear = not problem.model.likelihood.conjugate
         if isinstance(trainer, LBFGS) and trainer.usual_precision:
-            dear = not problem.model.likelihood.conjugate
             settle = self._settle if dear else PATIENCE if len(data.y) >= MANY else None
             heat = HEAT if dear and starts else None
             trainer = dataclasses.replace(trainer, settle=trainer.settle or settle, heat=trainer.heat or heat)
@@ -135,6 +141,7 @@ class GaussianProcess(Savable, WithArguments):
             log_scale=float(np.log(scaling.y_scale)),
             starts=starts,
             scouted=started is not None,
+            equal=_equal_before(alike, data) if dear else None,
         )
         found = composed((*AROUND_ALL, *strategies)).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not

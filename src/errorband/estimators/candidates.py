@@ -12,10 +12,12 @@ winner is what the mixture shows.
 import contextlib
 import copy
 import dataclasses
+import functools
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -142,11 +144,11 @@ def fit_best(
     best = {argument: names[0] for argument, names in stages.items()}
     bands = bool(getattr(estimator, "calibrate", False))
     rest = [_with(estimator, best | {"kernel": name}, []) for name in stages.get("kernel", ())[1:]]
-    ahead = [(model, _rows(X, some), y[some], few) for model in rest]
+    ahead = [functools.partial(_evaluate, model, _rows(X, some), y[some], few) for model in rest]
     if n < len(y) <= FEW:
-        ahead.append((_with(estimator, best, []), X, y, given))
+        ahead.append(functools.partial(_evaluate, _with(estimator, best, []), X, y, given))
     fits, kept = [], []
-    with single_blas_thread(), compiled_ahead(ahead):
+    with compiled_ahead(ahead):
         for argument, names in stages.items():
             stage: list[_Fit] = []
             for name in names:
@@ -246,27 +248,48 @@ def _table(fits: list[_Fit], best: dict[str, str], n: int, n_all: int) -> Candid
 
 
 @contextlib.contextmanager
-def compiled_ahead(fits: list[tuple[Any, Any, np.ndarray, dict[str, Any]]]) -> Iterator[None]:
-    """Let JAX compile what these models and rows need while others are searched for: in a thread of its own.
+def compiled_ahead(tasks: Sequence[Callable[[], Any]]) -> Iterator[None]:
+    """Do these, so that JAX compiles what they need, while something else is searched for: in a thread of its own.
 
     Two threads must not both tell BLAS how many threads it has, so there is one throughout.
     """
     over = threading.Event()
 
-    def evaluate() -> None:
-        for model, X, y, given in fits:
+    def do() -> None:
+        for task in tasks:
             with contextlib.suppress(Exception):  # whatever is wrong with one is said when it is fitted
                 if not over.is_set():
-                    objective = model.objective(X, y, **given)
-                    objective.evaluate(objective.theta0)
+                    task()
 
-    thread = threading.Thread(target=evaluate)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    thread = threading.Thread(target=do)
+    with single_blas_thread():
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def _evaluate(model: Any, X: Any, y: np.ndarray, given: dict[str, Any]) -> None:
+    objective = model.objective(X, y, **given)
+    objective.evaluate(objective.theta0)
+
+
+def concluded_ahead(model: Any, X: Any, y: np.ndarray, given: dict[str, Any]) -> AbstractContextManager[None]:
+    """Let JAX compile what a model needs to be conditioned on these rows while it is fitted to others.
+
+    The programs of posteriors and of sweeps are those of any kernel, so they serve whatever "auto" chooses. With many
+    rows the time is in the sweeps themselves, and nothing is done.
+    """
+    if len(y) > FEW or not hasattr(model, "objective"):
+        return contextlib.nullcontext()
+
+    def conclude() -> None:
+        objective = clone(model).objective(X, y, **given)
+        objective.conclude(objective.theta0)
+
+    return compiled_ahead([conclude])
 
 
 def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: bool = True) -> Any:
@@ -279,7 +302,7 @@ def _with(estimator: Any, arguments: dict[str, str], before: list[_Fit], whole: 
         model.set_params(optimizer=brief)
     if not whole or model._mixes_candidates:  # a mixture is calibrated as a whole
         model.calibrate = False
-    if found := [f.model._model for f in before if hasattr(f.model, "_model")]:
+    if found := [f.model for f in before if hasattr(f.model, "_model")]:
         model._fitted_before = found
     return model
 

@@ -192,7 +192,7 @@ def test_what_is_compiled_ahead_changes_nothing(classes):
     with candidates.concluded_ahead(GPClassifier(random_state=0), inputs, labels, {}):
         beside = GPClassifier(random_state=0).fit(inputs[:60], labels[:60])
     np.testing.assert_array_equal(alone.predict_proba(inputs), beside.predict_proba(inputs))
-    with candidates.concluded_ahead(GPClassifier(random_state=0), inputs, labels[:3], {}):  # what fails is not told here
+    with candidates.concluded_ahead(GPClassifier(random_state=0), inputs, labels[:3], {}):  # failure is silent
         pass
 
 

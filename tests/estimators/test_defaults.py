@@ -148,3 +148,19 @@ def test_noise_alone_stays_noise():
     X_test, y_test = rng.normal(size=(500, 3)), rng.normal(size=500)
     model = GPRegressor(random_state=0).fit(X, y)
     assert -np.mean(model.predictive(X_test).log_density(y_test)) < 1.6  # 1.42 is the truth
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_bands_around_a_function_without_noise(seed):
+    """The evidence rises for as long as the kernel grows, to where A is singular but for rounding.
+
+    There bands held 71 % and 17 % of new targets, with standardised errors of 4 and 23.
+    """
+    rng = np.random.default_rng(100_000 + seed)
+    X = rng.uniform(-2, 2, (400, 2))
+    y = np.exp(-(X[:, 0] ** 2)) + 0.3 * X[:, 1] ** 2
+    predictive = GPRegressor(random_state=0).fit(X[:100], y[:100]).predictive(X[100:])
+    errors = np.abs(y[100:] - predictive.mean)
+    assert np.mean(errors < 2 * predictive.std) > 0.9
+    assert np.sqrt(np.mean((errors / predictive.std) ** 2)) < 1.5
+    assert np.max(errors) < 0.02

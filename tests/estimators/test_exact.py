@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dense_reference as dense
+import errorband
 import sparse_reference
 from errorband import GPRegressor, means
 from errorband.kernels import (
@@ -99,6 +100,16 @@ def test_gradient_against_finite_differences(kernel, mean, data):
     theta = objective.theta0 + 0.05 * np.sin(np.arange(len(objective.theta0)))
     _, gradient = objective.value_and_gradient(theta)
     numeric = dense.finite_differences(objective, theta, 1e-5)
+    assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+
+
+def test_gradient_of_what_stands_for_rounding_errors(data, monkeypatch):
+    """Made a thousandth of the diagonal: at its true size no finite difference would see it."""
+    monkeypatch.setattr(errorband.conjugate.dense, "_rounding", lambda n: 1e-3)
+    X, y, _ = data
+    objective = fixed(KERNELS["sum"], noise=1e-4).objective(X, y)
+    _, gradient = objective.value_and_gradient(objective.theta0)
+    numeric = dense.finite_differences(objective, objective.theta0, 1e-5)
     assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 

@@ -28,6 +28,10 @@ class DenseEngine(Engine):
     Coefficients β of the mean integrated out under a flat prior replace A⁻¹ by P = A⁻¹ − A⁻¹H(HᵀA⁻¹H)⁻¹HᵀA⁻¹ in both,
     and subtract ½ log|HᵀA⁻¹H| (the restricted likelihood; eq. 2.45). K columns of targets with this prior and noise
     have the sum of their log evidences, from the same factorisation: ½(ααᵀ − K A⁻¹) with α (n, K).
+
+    To Σ is always added δ times the mean of the diagonal of K, δ = n ε the size of the factorisation's own rounding
+    errors. Without it a search on targets without noise finds "evidence" where A is singular but for rounding (kernel
+    variance over noise 10¹⁵), and its bands are then far too narrow.
     """
 
     def supports(self, latent, data):
@@ -44,6 +48,8 @@ class DenseEngine(Engine):
             if f.whitened_back.shape[1]:
                 inverse -= f.whitened_back @ f.whitened_back.T  # A⁻¹ becomes P
         noise_bar = 0.5 * (over_targets(f.weights**2) - data.n_targets * np.diagonal(inverse))
+        # Σ contains δ mean_i K_ii, so that K_ii has, beside its own derivative ½(α_i² − (A⁻¹)_ii), δ mean_j of these.
+        inverse.flat[:: n + 1] -= 2 * _rounding(n) * np.mean(noise_bar) / data.n_targets
         linalg.spread_rows(memory.buffer, n)
         weights = pad_zeros(f.weights, len(memory.buffer))
         if pull is None:
@@ -126,7 +132,7 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
     n = len(data.y)
     A = buffer.reshape(-1)[: n * n].reshape(n, n)
     A[:] = np.asarray(K)[:n, :n]
-    A.flat[:: n + 1] += noise
+    A.flat[:: n + 1] += noise + _rounding(n) * np.mean(A.diagonal())
     chol = linalg.cholesky(A, overwrite=True)
     m, K = np.asarray(m)[:n], data.n_targets
     r = data.y - (m if data.y.ndim == 1 else m[:, None])
@@ -151,6 +157,11 @@ def _factorise(K: Any, m: Any, noise: np.ndarray, data: TrainingData, buffer: np
     back = linalg.solve_lower(inner.factor, linalg.solve_lower(chol.factor, B, transposed=True).T).T
     value = -0.5 * (np.vdot(r, alpha) + K * (chol.log_det + inner.log_det) + constant)
     return _Factors(float(value), alpha, chol.factor, chol.jitter, beta, inner.factor, B, back)
+
+
+def _rounding(n: int) -> float:
+    """Size of the rounding errors of an n × n Cholesky factorisation beside the matrix: n times the machine epsilon."""
+    return n * np.finfo(float).eps
 
 
 def _work(latent: Latent, X: Any, *others: Any) -> int:

@@ -286,7 +286,8 @@ def concluded_ahead(model: Any, X: Any, y: np.ndarray, given: dict[str, Any]) ->
         return contextlib.nullcontext()
 
     def conclude() -> None:
-        objective = clone(model).objective(X, y, **given)
+        fresh: Any = clone(model)
+        objective = fresh.objective(X, y, **given)
         objective.conclude(objective.theta0)
 
     return compiled_ahead([conclude])

@@ -48,7 +48,7 @@ TABLES = {
 
 def measured(table: Path, folder: Path) -> tuple[float, float]:
     """Wall and processor seconds of one command."""
-    command = [sys.executable, "-m", "errorband.cli", "fit", str(table), "--target", "y", "--quiet"]
+    command = [sys.executable, "-m", "errorband", "fit", str(table), "--target", "y", "--quiet"]
     files = ["--output", str(folder / "m.eb"), "--report", str(folder / "r.html")]
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*command, *files], check=True, env={**os.environ, "ERRORBAND_CACHE_DIR": str(folder / "compiled")})

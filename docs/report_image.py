@@ -24,7 +24,7 @@ SHOW = ", ".join(f"section#{name}" for name in SHOWN) + " { display: block !impo
 def main() -> None:
     """Run the demonstration, open its report, and keep the sections that say most."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "errorband.cli", "demo", "--output", folder], check=True)
+        subprocess.run([sys.executable, "-m", "errorband", "demo", "--output", folder], check=True)
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium") or shutil.which("google-chrome")
         for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):

@@ -46,7 +46,7 @@ def _killed_while_fitting(fitted, tmp_path, trial):
     before = (fitted / "model.eb").read_bytes()
     path.write_bytes(before)
     args = ("fit", fitted / "data.csv", "--target", "progression", "--ignore", "patient,clinic", "-o", path)
-    command = [sys.executable, "-m", "errorband.cli", *map(str, args), "--time-budget", "2"]
+    command = [sys.executable, "-m", "errorband", *map(str, args), "--time-budget", "2"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         time.sleep(random.Random(trial).uniform(0.2, 8.0))
         process.send_signal(signal.SIGKILL)

@@ -144,7 +144,8 @@ def smoothed(found: Found, share: float, problem: Problem, settings: Settings) -
         return found
     loss = first.value - again.value
     better = loss < (price(objective, first.tied) if share > UNPREDICTED else 0.0)
-    taken = f"a smoother one has {abs(loss):.3g} {'less' if loss > 0 else 'more'} evidence and was taken"
+    much = "as much" if abs(loss) < 0.005 else f"{abs(loss):.2f} {'less' if loss > 0 else 'more'}"
+    taken = f"a smoother one has {much} evidence and was taken"
     outcome = taken if better else "it pays for its numbers"
     doubt = f"The others tell little of most rows, though the function explains most of the targets: {outcome}."
     return settled(found, again, warm, better, f"{first.challenged} {doubt}".strip())

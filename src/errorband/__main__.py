@@ -1,0 +1,5 @@
+"""``python -m errorband``: the command-line tool."""
+
+from errorband.cli import main
+
+main()

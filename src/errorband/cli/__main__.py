@@ -1,5 +1,0 @@
-"""``python -m errorband.cli``."""
-
-from errorband.cli import main
-
-main()

@@ -54,9 +54,9 @@ def _blas_libraries() -> list[LibController]:
 
 
 @contextlib.contextmanager
-def blas_threads(order: int) -> Iterator[None]:
-    """One BLAS thread for small matrices, all of them for large ones."""
-    if order >= SMALL:
+def blas_threads(order: int, small: int = SMALL) -> Iterator[None]:
+    """One BLAS thread for matrices of an order below ``small``, all of them for larger ones."""
+    if order >= small:
         yield
         return
     with single_blas_thread():
@@ -64,8 +64,10 @@ def blas_threads(order: int) -> Iterator[None]:
 
 
 def number_of_blas_threads() -> int:
-    """Threads that BLAS uses at present."""
-    return max([library.get_num_threads() or 1 for library in _blas_libraries()], default=1)
+    """Threads that BLAS uses, or would but for :func:`single_blas_thread`."""
+    with _limit_lock:
+        held_back = [threads for _, threads in _limited] if _limits else []
+    return max([library.get_num_threads() or 1 for library in _blas_libraries()] + held_back, default=1)
 
 
 _limit_lock = threading.Lock()

@@ -1,6 +1,5 @@
 """Gaussian noise and features: evidence and all derivatives in two passes over the data, in chunks of rows."""
 
-import contextlib
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -20,6 +19,9 @@ from errorband.structures.low_rank import LowRankPredictor
 
 CHUNK = 2**20  # entries of K_fu that are worked on at once, at most
 SHARE, SHARES = 2**17, 2  # entries that are worth a thread of their own, and how many such chunks are made at least
+# Order of matrices from which all BLAS threads work between two passes. They go on waiting for work in a busy loop, for
+# a fiftieth of a second, and take that from the threads of the pass.
+BETWEEN = 1024
 BLOCK = 2**17  # entries that stay in the cache of a core from one operation on the host to the next
 
 
@@ -50,21 +52,19 @@ class LowRankEngine(Engine):
 
     @in_double_precision
     def evaluate(self, approximation, latent, noise, data):
-        n, M = len(data.y), latent.features.size
-        # To switch BLAS threads off and on costs as much as a small factorisation: of one chunk, once for all steps.
-        with linalg.blas_threads(M) if chunk_rows(n, M) >= n else contextlib.nullcontext():
+        # Not at each step: to switch BLAS threads off and on costs as much as a small factorisation.
+        with linalg.blas_threads(latent.features.size, BETWEEN):
             return self._evaluate(approximation, latent, noise, data)
 
     def _evaluate(self, approximation, latent, noise, data):
         f = first_pass(approximation, latent, noise, data)
         M, alpha, bound = len(f.gamma), f.alpha, f.bound
         inverse = linalg.full_inverse(f.chol)  # B⁻¹
-        L_inverse = np.eye(M) if f.whitening is None else f.whitening
         left = bound * (1.0 - alpha)  # b(1 − α)
-        with linalg.blas_threads(M):
-            # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
-            project = (bound * np.eye(M) - inverse) @ L_inverse if alpha == 0 else -inverse
-        state = _Second(latent, f.whitening, f.gamma, L_inverse.T @ f.gamma, project, alpha, bound, left, f.size)
+        # α = 0: the part of V̄ that is E times a product of V, in one go. Else V̄ has −2αS̄V too, with S̄ from VB⁻¹.
+        project = _whitened(f.whitening, bound * np.eye(M) - inverse) if alpha == 0 else -inverse
+        beta = f.gamma if f.whitening is None else f.whitening.T @ f.gamma
+        state = _Second(latent, f.whitening, f.gamma, beta, project, alpha, bound, left, f.size)
         chunks = f.second_rows()
 
         def K_uu_bar(spread: Any) -> np.ndarray | None:
@@ -73,8 +73,7 @@ class LowRankEngine(Engine):
                 return None
             spread = spread - 0.5 * f.precision if alpha > 0 else 0.0
             gram_bar = np.outer(f.gamma, f.gamma) - np.eye(M) + inverse + left * f.precision - 2.0 * alpha * spread
-            with linalg.blas_threads(M):
-                return -0.5 * L_inverse.T @ gram_bar @ L_inverse
+            return -0.5 * _whitened(f.whitening, _whitened(f.whitening, gram_bar).T)
 
         if f.whole is None:
             (latent_bar, spread), values = map_reduce(_second_chunk, state, chunks)
@@ -263,6 +262,11 @@ def _first_chunk(state: _First, chunk: _FirstRows) -> tuple[Any, Any]:
     return (precision, right), (t, q, k, S, None if chunk.V is None else V)
 
 
+def _whitened(whitening: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    """Rows times L⁻¹."""
+    return rows if whitening is None else linalg.multiply_lower_rows(whitening, rows, transposed=True)
+
+
 def _make_V(
     latent: Latent,
     whitening: np.ndarray | None,
@@ -285,7 +289,7 @@ def _make_V(
 
 def blocks(n: int, M: int) -> list[slice]:
     """Rows in pieces small enough for the cache, large enough for BLAS."""
-    return rows.slices(n, max(128, BLOCK // M))
+    return rows.slices(n, max(384, BLOCK // M))
 
 
 _SCRATCH = rows.Scratch()

@@ -17,7 +17,7 @@ from errorband.programs import program
 from errorband.rows import map_reduce, pad_rows, pad_zeros, padded_size
 from errorband.structures.low_rank import LowRankPredictor
 
-CHUNK = 2**20  # entries of K_fu that are worked on at once, at most
+CHUNK = 2**19  # entries of K_fu that are worked on at once, at most: memory of that size is used again, larger is new
 SHARE, SHARES = 2**17, 2  # entries that are worth a thread of their own, and how many such chunks are made at least
 # Order of matrices from which all BLAS threads work between two passes. They go on waiting for work in a busy loop, for
 # a fiftieth of a second, and take that from the threads of the pass.
@@ -320,7 +320,7 @@ def chunk_rows(n: int, M: int) -> int:
     Their number is even, if there are several: with two threads neither waits for the last. It does not depend on the
     number of threads at hand, as the order of sums would change with it.
     """
-    chunks = -(-n // max(256, CHUNK // M))
+    chunks = -(-n // max(512, CHUNK // M))
     chunks = max(chunks, min(SHARES, n * M // SHARE))
     chunks += chunks % 2 if chunks > 1 else 0
     return padded_size(-(-n // chunks))

@@ -249,10 +249,10 @@ def grid(options: argparse.Namespace) -> Result:
     load = "*load* is the load average when a cell was begun; the cells before it, on two threads, bring it to 2."
     why = (
         "Small cells are short of 2 because most of what they do is not arithmetic: calling two compiled programs and "
-        "passing arrays costs as much whatever their size ([the parts](parts.md)); with up to 200 inducing inputs the "
-        "rest is the exponential function and its derivative, which other libraries compute as fast. FITC needs six "
-        "N·M² operations where VFE needs four. Of exact evaluations LAPACK is most, a factorisation and an inverse, "
-        "which GPy calls too."
+        "passing arrays costs as much whatever their size ([the parts](parts.md)); with up to 50 inducing inputs the "
+        "rest is the exponential function and its derivative, which other libraries compute as fast, with 100 or 200 "
+        "half of it is matrix products too small to be quick. FITC needs six N·M² operations where VFE needs four. Of "
+        "exact evaluations LAPACK is most, a factorisation and an inverse, which GPy calls too."
     )
     return raw, f"{told} {load} {only}\n\n{why}\n\n{_table(header, rows)}"
 

@@ -1,5 +1,6 @@
 """Factorisations on the host and work in threads."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -64,7 +65,8 @@ def test_parallel_work_comes_back_in_order_and_a_few_at_a_time():
         assert list(results) == [i * i for i in range(3, 100)]
 
 
-def test_parallel_work_has_one_blas_thread_each_and_two_workers():
+@pytest.mark.parametrize("between", [contextlib.nullcontext, linalg.single_blas_thread])
+def test_parallel_work_has_one_blas_thread_each_and_two_workers(between):
     meeting = threading.Barrier(2, timeout=60)
 
     def work(_):
@@ -72,7 +74,8 @@ def test_parallel_work_has_one_blas_thread_each_and_two_workers():
         return max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
 
     with threadpool_limits(2, "blas"):
-        assert list(THREADS.map(work, range(4))) == [1, 1, 1, 1]
+        with between():  # single-threaded steps before and after
+            assert list(THREADS.map(work, range(4))) == [1, 1, 1, 1]
         after = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
         assert set(after) == {2}
 

@@ -321,6 +321,21 @@ def test_where_there_is_no_fixed_point_ep_reaches_one_with_less_power(case, monk
     assert_allclose(along @ gradient, numeric, rtol=1e-4, atol=1e-4)
 
 
+def test_with_many_rows_less_power_comes_before_the_double_loop(monkeypatch):
+    monkeypatch.setattr("errorband.inference.ep.LOOPED", 1)
+    called = []
+    monkeypatch.setattr("errorband.inference.double_loop.double_loop", lambda *_: called.append(1))
+    regressor, X, y, *_ = hard("mixture", "ep")
+    with pytest.warns(ConvergenceWarning, match=r"EP\(power=0\.5\) did"):
+        regressor.fit(X, y)
+    assert regressor.inference_ == EP(power=0.5)
+    assert not called
+    asked = regressor.set_params(inference=EP("double_loop"))
+    with pytest.raises(AttributeError):  # what stands in for it returns nothing
+        asked.fit(X, y)
+    assert called
+
+
 def test_the_last_evaluation_falls_back_though_later_ones_of_a_search_do_not():
     regressor, X, y, _, _ = hard("mixture")
     objective = regressor.objective(X, y)

@@ -94,13 +94,13 @@ def with_less_power(rule: EP, prior: PriorAtData, data: Data) -> tuple[EP, SiteR
 
     The smaller the power, the smaller the part of a site that is divided out of its marginal: the domain of proper
     cavities grows until, in the limit of KL, it contains all proper posteriors. The smallest power is also tried with
-    the double loop.
+    the double loop, if rows are not too many for that.
     """
     for halving in range(1, HALVINGS + 1):
         interrupts.safe_point()
         less = dataclasses.replace(rule, power=rule.power / 2**halving)
         run = run_rule(dataclasses.replace(less, mode="parallel"), prior, data, rule.cold(prior))
-        if not bool(run.converged & run.valid) and halving == HALVINGS:
+        if not bool(run.converged & run.valid) and halving == HALVINGS and rule.may_loop(prior):
             run = double_loop(less, prior, data, rule.cold(prior))
         if bool(run.converged & run.valid):
             return less, run

@@ -43,6 +43,7 @@ NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 FEW = 300  # rows: of more, sequential sweeps take minutes
+LOOPED = 1000  # rows of a whole covariance: of more, the thousands of steps of a double loop take an hour
 # EP's evidence is used only where the mismatch is below this, far from a fixed point it is arbitrary; and only where
 # its round-off is.
 MEANINGFUL = 0.1
@@ -82,8 +83,8 @@ class EP(SiteInference):
         nothing where a fit ends, "auto" takes over, and if it has not settled with at most 300 rows, "sequential" is
         tried. "sequential" updates one site at a time in a random order drawn
         once. "double_loop" is slower and converges to a fixed point if there is one. "auto" runs in parallel; if the
-        first run of a search over hyperparameters does not converge, it falls back on the double loop, and later points
-        that do not converge are rejected.
+        first run of a search over hyperparameters does not converge, it falls back on the double loop, with more than
+        1000 rows and no inducing points on less power at once, and later points that do not converge are rejected.
     power : float in (0, 1]
         Fractional EP: the likelihood is raised to this power. In the limit 0 this is the variational (KL) solution,
         which always exists. With power 1 there may be no fixed point with a proper cavity for every row. If the double
@@ -188,11 +189,16 @@ class EP(SiteInference):
             return self, run
         from errorband.inference.double_loop import double_loop, with_less_power  # imports this module
 
-        run = double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
+        if self.may_loop(prior):
+            run = double_loop(self, prior, data, run.sites if bool(run.valid) else self.cold(prior))
         # PowerEP's residual variance is derived for one power, so the power cannot be changed.
         if bool(run.converged) or not first or prior.residual is not None:
             return self, run
         return with_less_power(self, prior, data) or (self, run)
+
+    def may_loop(self, prior: PriorAtData) -> bool:
+        """Whether a double loop is worth its time, or has been asked for. Each of its steps takes as long as a sweep."""
+        return self.mode == "double_loop" or prior.structure.n_data * prior.structure.order**2 <= LOOPED**3
 
     def conclude(self, model, data, state=None):
         """As other rules do; where parallel sweeps end nowhere, which a search can do without, by ``mode="auto"``.

@@ -197,7 +197,7 @@ class EP(SiteInference):
         return with_less_power(self, prior, data) or (self, run)
 
     def may_loop(self, prior: PriorAtData) -> bool:
-        """Whether a double loop is worth its time, or has been asked for. Each of its steps takes as long as a sweep."""
+        """Whether a double loop is worth its time or has been asked for. Each of its steps takes as long as a sweep."""
         return self.mode == "double_loop" or prior.structure.n_data * prior.structure.order**2 <= LOOPED**3
 
     def conclude(self, model, data, state=None):

@@ -43,7 +43,7 @@ NEAR = 0.1  # sweeps are accelerated below this mismatch
 GROWING = 2.0  # the mismatch grows if it exceeds this times the last one
 OSCILLATING = 0.95  # the sites oscillate if they reverse direction and the mismatch exceeds this times the last one
 FEW = 300  # rows: of more, sequential sweeps take minutes
-LOOPED = 1000  # rows of a whole covariance: of more, the thousands of steps of a double loop take an hour
+LOOPED = 1000  # rows of a whole covariance: of more, the thousands of steps of a double loop take many minutes
 # EP's evidence is used only where the mismatch is below this, far from a fixed point it is arbitrary; and only where
 # its round-off is.
 MEANINGFUL = 0.1

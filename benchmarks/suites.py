@@ -250,8 +250,8 @@ def grid(options: argparse.Namespace) -> Result:
     why = (
         "Small cells are short of 2 because most of what they do is not arithmetic: calling two compiled programs and "
         "passing arrays costs as much whatever their size ([the parts](parts.md)); with up to 50 inducing inputs the "
-        "rest is the exponential function and its derivative, which other libraries compute as fast, with 100 or 200 "
-        "half of it is matrix products too small to be quick. FITC needs six N·M² operations where VFE needs four. Of "
+        "rest is the exponential function and its derivative, which other libraries compute as fast. Cells of "
+        "100 and 200 have not been taken apart. FITC needs six N·M² operations where VFE needs four. Of "
         "exact evaluations LAPACK is most, a factorisation and an inverse, which GPy calls too."
     )
     return raw, f"{told} {load} {only}\n\n{why}\n\n{_table(header, rows)}"

@@ -19,8 +19,8 @@ from errorband.structures.low_rank import LowRankPredictor
 
 CHUNK = 2**19  # entries of K_fu that are worked on at once, at most: memory of that size is used again, larger is new
 SHARE, SHARES = 2**17, 2  # entries that are worth a thread of their own, and how many such chunks are made at least
-# Order of matrices from which all BLAS threads work between two passes. They go on waiting for work in a busy loop, for
-# a fiftieth of a second, and take that from the threads of the pass.
+# Order of matrices from which all BLAS threads work between two passes. They go on waiting for work in a busy loop for
+# a while, and take that from the threads of the pass.
 BETWEEN = 1024
 BLOCK = 2**17  # entries that stay in the cache of a core from one operation on the host to the next
 

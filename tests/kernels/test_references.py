@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import interpolate, linalg, special
+from scipy import interpolate, linalg, special, stats
 from scipy.spatial.distance import cdist
 
 from errorband import GPRegressor
@@ -19,6 +19,7 @@ from errorband.kernels import (
     Constant,
     Diffusion,
     HalfSpace,
+    Hamming,
     Laplacian,
     Linear,
     LowRankCategorical,
@@ -30,6 +31,7 @@ from errorband.kernels import (
     RationalQuadratic,
     Scaled,
     SquaredExponential,
+    Unskewed,
     heat,
 )
 from errorband.kernels.base import by_rows, squared_distance
@@ -42,6 +44,7 @@ X2, Z2 = RNG.normal(size=(7, 2)), RNG.normal(size=(5, 2))
 X3, Z3 = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))
 for X, Z in ((X1, Z1), (X2, Z2), (X3, Z3)):
     Z[0] = X[0]  # one pair of equal rows each
+LABELS = RNG.integers(0, 3, (8, 3)).astype(float)
 ELL2, ELL3 = np.array([0.7, 1.5]), np.array([0.5, 1.0, 2.0])
 
 
@@ -67,6 +70,12 @@ def arcsine(X, Z, ell, bias):
     X, Z = (np.concatenate([np.ones((len(A), 1)), A], axis=1) for A in (X, Z))
     x, z = (1 + 2 * np.einsum("ni,ij,nj->n", A, Lambda, A) for A in (X, Z))
     return 2 / np.pi * np.arcsin(2 * X @ Lambda @ Z.T / np.sqrt(np.outer(x, z)))
+
+
+def drawn_in(x):
+    """Two inputs by Yeo and Johnson's transforms of powers -0.4 and 2."""
+    t = (x - [0.3, -0.2]) / [1.5, 0.8]
+    return np.array([stats.yeojohnson(t[:1], -0.4)[0] / 0.9, stats.yeojohnson(t[1:], 2.0)[0] / 1.1])
 
 
 def diffusion(X, Z, adjacency, time):
@@ -216,6 +225,18 @@ REFERENCES = {
         NODES,
         NODES[:3],
         pairs(lambda x, z: 0.7 * (1.0 if np.all(x == z) else np.exp(-1 / 0.6))),
+    ),
+    "Hamming": (
+        Hamming(ELL3, 0.7),
+        LABELS[:5],
+        LABELS[3:],
+        pairs(lambda x, z: 0.7 * np.exp(-0.5 * np.sum((x != z) / ELL3**2))),
+    ),
+    "Unskewed": (
+        Unskewed(SquaredExponential(0.8, 1.2), *np.array([[-0.4, 2.0], [0.3, -0.2], [1.5, 0.8], [0.9, 1.1]])),
+        X2,
+        Z2,
+        pairs(lambda x, z: 1.2 * np.exp(-0.5 * np.sum((drawn_in(x) - drawn_in(z)) ** 2) / 0.8**2)),
     ),
     "LowRankCategorical": (
         LowRankCategorical(2, X3[:4, :2], [0.3, 0.5, 0.7, 0.9]),

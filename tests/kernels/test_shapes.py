@@ -36,6 +36,7 @@ EXAMPLES = {
     "Constant": lambda k: k.Constant(1.0),
     "Diffusion": lambda k: k.Diffusion(jnp.ones((4, 4)), 1.0, 1.0, active_dims=0),
     "HalfSpace": lambda k: k.HalfSpace(10.0, 1.0),
+    "Hamming": lambda k: k.Hamming(1.0, 1.0),
     "Laplacian": lambda k: k.Laplacian(1.0, 1.0),
     "Linear": lambda k: k.Linear(1.0),
     "LowRankCategorical": lambda k: k.LowRankCategorical(1, jnp.ones((D, 1)), jnp.ones(D)),
@@ -49,6 +50,7 @@ EXAMPLES = {
     "Scaled": lambda k: 2.0 * k.Matern(1.0, 1.0),
     "SquaredExponential": lambda k: k.SquaredExponential(jnp.ones(D), 1.0),
     "Sum": lambda k: k.Linear(1.0) + k.Constant(1.0),
+    "Unskewed": lambda k: k.Unskewed(k.Matern(1.0, 1.0), *jnp.ones((4, D))),
     "White": lambda k: k.White(1.0),
 }
 

@@ -73,9 +73,14 @@ def too_little(spec: Spec, data: TrainingData, scaling: Scaling) -> str | None:
 
 
 def _equal_before(fitted: list[Any], data: TrainingData) -> bool | None:
-    """Whether the first of these found equal length-scales for all inputs, if it was fitted to as many rows."""
+    """Whether the first of these found equal length-scales for all inputs, if it was fitted to as many rows.
+
+    What those with a prior cost is asked again.
+    """
     first = next((b for b in fitted if b.fit_result_ is not None), None)
-    return None if first is None or len(first._training_data.y) != len(data.y) else first.fit_result_.tied
+    if first is None or len(first._training_data.y) != len(data.y) or first.fit_result_.cost > 0:
+        return None
+    return first.fit_result_.tied
 
 
 class Savable:
@@ -166,7 +171,7 @@ class GaussianProcess(Savable, WithArguments):
         """Where an argument is "auto": fit what is best in its place and take that over. Whether there was one."""
         stages = {}
         if is_auto(self.kernel):
-            stages["kernel"] = self._kernels_to_try(np.shape(X)[1])
+            stages["kernel"] = self._kernels_to_try(X)
         if is_auto(self.likelihood):
             stages["likelihood"] = self._likelihood_candidates(np.asarray(y))
         if stages:
@@ -181,8 +186,8 @@ class GaussianProcess(Savable, WithArguments):
         arguments = self.get_params(deep=False)
         vars(self).update({name: value for name, value in vars(fitted).items() if name not in arguments})
 
-    def _kernels_to_try(self, n_inputs: int) -> tuple[str, ...]:
-        """The candidates for a table with so many inputs."""
+    def _kernels_to_try(self, X: Any) -> tuple[str, ...]:
+        """The candidates for a table of inputs."""
         return self._kernel_candidates
 
     def _rows_to_search(self, n: int) -> int:

@@ -332,9 +332,8 @@ def _fitted(model: Any, argument: str, name: str, X: Any, y: np.ndarray, given: 
             loo, added = model._judged_by_rows_left_out(bands)
     except FAILURES:
         return _Fit(argument, name, None, -np.inf, -np.inf, np.full(len(y), -np.inf), 0.0)
-    free = sum(m.fit_result_.n_numbers for m in model.members_ if m.fit_result_ is not None)
     evidence = float(model.log_evidence_)
-    score = evidence + added - 0.5 * free * np.log(len(y))
+    score = evidence + added - sum(m.fit_result_.spent(len(y)) for m in model.members_ if m.fit_result_ is not None)
     return _Fit(argument, name, model, evidence, score, loo, time.perf_counter() - began)
 
 

@@ -13,7 +13,7 @@ from errorband import parameters
 from errorband.data import TrainingData
 from errorband.estimators import one_vs_rest
 from errorband.estimators.candidates import is_auto, is_plain
-from errorband.estimators.defaults import CLASS_KERNELS, MANY_INPUTS, OF_MANY_INPUTS
+from errorband.estimators.defaults import CLASS_KERNELS, class_kernels
 from errorband.estimators.mixture import with_members
 from errorband.estimators.online import streams
 from errorband.estimators.predicting_classes import PredictsClasses
@@ -187,8 +187,8 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
         self.verbose = verbose
 
     # ------------------------------------------------------------------ fitting
-    def _kernels_to_try(self, n_inputs):
-        return CLASS_KERNELS + (OF_MANY_INPUTS if n_inputs >= MANY_INPUTS else ())
+    def _kernels_to_try(self, X):
+        return class_kernels(np.asarray(X))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
         """Fit to inputs X (n, D) and labels y (n,).

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import skew
 
 from errorband.estimators.spec import APPROXIMATION_NAMES, as_kernel
 from errorband.features import Features
@@ -18,11 +19,38 @@ CLASS_KERNELS = ("se", "linear", "matern12")
 # and a polynomial, of pairs of them, are candidates too.
 MANY_INPUTS, OF_MANY_INPUTS = 20, ("additive", "polynomial")
 
+# Inputs that each take three to ten values, such as the bases of a gene, may well be labels and no numbers. Of two
+# values the difference and whether there is one are the same.
+FEWEST_LABELS, MOST_LABELS, OF_LABELS = 3, 10, ("hamming",)
+LOOKED_AT = 2000  # rows
+
+# Where an input has a long tail, of which this is a third moment in units of its standard deviation, a kernel of inputs
+# that are drawn in is a candidate.
+SKEW, OF_TAILS = 1.0, ("unskewed",)
+
 # Whole numbers above this are as good as real ones.
 LARGEST_COUNT = 1000
 
 # A density has no limit at a value that this share of the targets has: noise that may vanish for some rows would.
 MOST_ALIKE = 0.3
+
+
+def class_kernels(X: np.ndarray) -> tuple[str, ...]:
+    """Candidates of ``kernel="auto"`` for labels with these inputs, the default first.
+
+    Examples
+    --------
+    >>> class_kernels(np.arange(40.0).reshape(20, 2))
+    ('se', 'linear', 'matern12')
+    >>> class_kernels(np.arange(40.0).reshape(20, 2) % 5)
+    ('se', 'linear', 'matern12', 'hamming')
+    """
+    some = np.asarray(X[:LOOKED_AT], dtype=np.float64)
+    values = [len(np.unique(column)) for column in some.T]
+    labels = max(values) <= MOST_LABELS and max(values) >= FEWEST_LABELS
+    tails = any(count > 2 and abs(skew(column)) > SKEW for count, column in zip(values, some.T, strict=True))
+    many = len(values) >= MANY_INPUTS
+    return CLASS_KERNELS + OF_TAILS * tails + OF_MANY_INPUTS * many + OF_LABELS * labels
 
 
 def noises(y: np.ndarray) -> tuple[str, ...]:

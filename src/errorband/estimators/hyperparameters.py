@@ -97,20 +97,25 @@ class _Rows:
     suffix: str
     seen: dict[str, int]
 
-    def of_kernel(self, kernel: Kernel, columns: Any, carries: bool = True) -> Iterator[Hyperparameter]:
+    def of_kernel(
+        self, kernel: Kernel, columns: Any, carries: bool = True, as_they_are: bool = True
+    ) -> Iterator[Hyperparameter]:
         """Rows of a kernel and its children.
 
         ``columns`` are the inputs it sees, None after a projection; ``carries`` says whether its variance has the unit
-        of the target.
+        of the target, ``as_they_are`` whether the inputs have theirs.
         """
         if columns is not None and kernel.active_dims is not None:
             columns = [columns[int(d)] for d in kernel.active_dims]
-        yield from self.of(kernel, columns, carries)
+        yield from self.of(kernel, columns, carries, as_they_are)
         below, _ = kernel.child_columns(columns, len(columns or ()))
+        passed = as_they_are and kernel.passes_units
         for name, child in kernel.children().items():
-            yield from self.of_kernel(child, below, carries and kernel.carries_unit(name))
+            yield from self.of_kernel(child, below, carries and kernel.carries_unit(name), passed)
 
-    def of(self, module: Any, columns: Any = None, carries: bool = True) -> Iterator[Hyperparameter]:
+    def of(
+        self, module: Any, columns: Any = None, carries: bool = True, as_they_are: bool = True
+    ) -> Iterator[Hyperparameter]:
         """Rows of the hyperparameters of a module itself."""
         part = self._part(module)
         declared = {field.name: field.metadata for field in dataclasses.fields(module)}
@@ -123,6 +128,8 @@ class _Rows:
             label = declared[kind].get("label") or kind.replace("_", " ").replace("lengthscale", "length-scale")
             if not carries:  # in a product variances are known only together: one of them has the unit
                 unit = Unit(x=unit.x)
+            if not as_they_are:
+                unit = Unit(y=unit.y)
             if unit.y == 2:
                 value, unit, label = np.sqrt(value), Unit(x=unit.x // 2, y=1), _of_a_spread(label)
             per_input = columns is not None and declared[kind].get("ndim") != 0

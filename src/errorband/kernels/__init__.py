@@ -5,7 +5,7 @@ A new kernel is one file and one line in :data:`KERNELS`, from which the contrac
 
 from errorband.kernels.additive import Additive
 from errorband.kernels.base import Kernel, Product, Scaled, Sum
-from errorband.kernels.categorical import Categorical, LowRankCategorical
+from errorband.kernels.categorical import Categorical, Hamming, LowRankCategorical
 from errorband.kernels.diffusion import Diffusion
 from errorband.kernels.dot_product import ArcSine, Constant, Linear, Polynomial
 from errorband.kernels.halfspace import HalfSpace
@@ -22,6 +22,7 @@ from errorband.kernels.stationary import (
     Stationary,
     heat,
 )
+from errorband.kernels.unskewed import Unskewed
 from errorband.kernels.white import White
 
 KERNELS: dict[str, type[Kernel]] = {
@@ -34,6 +35,7 @@ KERNELS: dict[str, type[Kernel]] = {
         Constant,
         Diffusion,
         HalfSpace,
+        Hamming,
         Laplacian,
         Linear,
         LowRankCategorical,
@@ -47,6 +49,7 @@ KERNELS: dict[str, type[Kernel]] = {
         Scaled,
         SquaredExponential,
         Sum,
+        Unskewed,
         White,
     )
 }

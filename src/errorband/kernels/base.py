@@ -43,6 +43,9 @@ class Kernel(Module):
         default=None, static=True, kw_only=True, converter=lambda d: None if d is None else _as_dims(d)
     )
 
+    passes_units: ClassVar[bool] = True
+    """Whether child kernels see inputs in the units that this one does."""
+
     # ------------------------------------------------------------------ implemented by subclasses
     @abc.abstractmethod
     def evaluate(self, X: Float[Array, "N D"], Z: Float[Array, "M D"]) -> Float[Array, "N M"]:

@@ -1,6 +1,6 @@
 """A kernel of learned linear combinations of the inputs."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -44,6 +44,8 @@ class Projection(Kernel):
     >>> k([[1.0, 1.0]], [[5.0, 5.0]])  # the projection is the difference of the inputs
     array([[1.]])
     """
+
+    passes_units: ClassVar[bool] = False
 
     kernel: Kernel
     rank: int = eqx.field(static=True)

@@ -85,9 +85,17 @@ def all_fixed(tree: ModuleT) -> ModuleT:
 
 
 def fill(tree: ModuleT, defaults: dict[str, Any]) -> ModuleT:
-    """Copy of a module whose own hyperparameters left at None take these values, moved inside their constraints."""
-    missing = [e for e in entries(tree) if len(e.path) == 1 and e.value is None]
-    values = {e.path: e.constraint.inside(np.asarray(defaults[e.name], dtype=np.float64)) for e in missing}
+    """Copy of a module whose own hyperparameters left at None take these values, moved inside their constraints.
+
+    A default that is a :class:`Parameter` says more than a value, unless the user did.
+    """
+    values = {}
+    for e in entries(tree):
+        if len(e.path) == 1 and e.value is None:
+            default = defaults[e.name]
+            value = e.constraint.inside(np.asarray(value_of(default), dtype=np.float64))
+            said = isinstance(getattr(tree, e.name), Parameter) or not isinstance(default, Parameter)
+            values[e.path] = value if said else dataclasses.replace(default, value=value)
     return replace_values(tree, values)
 
 

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from errorband.model import at_values
+from errorband.training.alike import worth
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective
 from errorband.training.result import FitResult
 from errorband.training.scout import some_rows
 from errorband.training.strategy import Problem, Settings, Strategy, interrupted_after
-from errorband.training.tie import Tied, price, ties
+from errorband.training.tie import LEAST_GAIN, Tied, price, ties
 
 # Rows of the first search, and how many times as many there must be.
 ROWS, TIMES = 400, 2
@@ -48,14 +49,18 @@ class FewFirst(Strategy):
             found = self.inner.run(started, after)
         except KeyboardInterrupt:
             return interrupted_after(first.result, started)
-        result = None if found.result is None else found.result.after(first.result)
-        return dataclasses.replace(found, result=result)
+        result = found.result
+        if result is not None and first.groups is not None and first.strengths is not None:
+            result = Tied(found.objective, first.groups).with_cost(result, first.strengths)
+        return dataclasses.replace(found, result=None if result is None else result.after(first.result))
 
 
 class _First(NamedTuple):
     theta: np.ndarray
     result: FitResult
-    equal: bool | None  # whether length-scales are, if that is known
+    equal: bool | None = None  # whether length-scales are, if that is known
+    strengths: np.ndarray | None = None  # of length-scales that are alike, with all rows
+    groups: np.ndarray | None = None
 
 
 def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS, settings: Settings) -> _First:
@@ -63,14 +68,22 @@ def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS,
     verbose, label = settings.verbose, f"{settings.name}, first on {ROWS} rows"
     if groups is None:
         result = trainer.train(few, few.theta0, verbose=verbose, label=label).result
-        return _First(result.theta, result, None)
+        return _First(result.theta, result)
     together: Any = Tied(few, groups)  # stands in for an objective
     tied = trainer.train(together, together.theta0, verbose=verbose, label=f"{label}, tied").result
     theta = together.whole(tied.theta)
     if tied.interrupted:
-        return _First(theta, tied, None)
-    each = trainer.within(trainer.seconds - tied.seconds).train(few, theta, verbose=verbose, label=label).result
-    gain, by_chance = each.value - tied.value, 0.5 * (len(groups) - len(np.unique(groups)))
-    worth = price(groups, n) * len(few.data.y) / n  # what must be gained on few rows
-    equal = False if gain - by_chance > worth else None if gain > worth else True
-    return _First(theta if equal else each.theta, each.after(tied), equal)
+        return _First(theta, tied)
+    freer = dataclasses.replace(few, alike=together.alike)
+    each, warm = trainer.within(trainer.seconds - tied.seconds).train(freer, theta, verbose=verbose, label=label)
+    gain, result, times = each.value - tied.value, each.after(tied), n / len(few.data.y)
+    if freer.alike is None:
+        by_chance, worth_it = 0.5 * (len(groups) - len(np.unique(groups))), price(groups, n) / times
+        equal = False if gain - by_chance > worth_it else None if gain > worth_it else True
+        return _First(theta if equal else each.theta, result, equal)
+    if gain < LEAST_GAIN or each.interrupted:
+        return _First(theta, result, True)
+    strengths = freer.alike.strengths(freer, each.theta, warm)
+    if not worth(gain, strengths, times):
+        return _First(theta, result, True)
+    return _First(each.theta, result, False, times * strengths, groups)

@@ -18,6 +18,7 @@ from errorband.model import Model
 from errorband.precision import in_double_precision
 from errorband.predictive import Predictive
 from errorband.programs import program
+from errorband.training.alike import Alike
 
 
 class Warm(NamedTuple):
@@ -61,11 +62,14 @@ class Objective:
         Starting point; says which hyperparameters are free and how they are constrained.
     inference : Inference
     data : TrainingData
+    alike : Alike or None
+        A prior of all length-scales together, beside those of single hyperparameters.
     """
 
     model: Model
     inference: Inference
     data: TrainingData
+    alike: Alike | None = None
 
     @property
     def theta0(self) -> np.ndarray:
@@ -89,6 +93,9 @@ class Objective:
         if self._has_priors:
             log_prior, log_prior_gradient = _log_prior(self.model, theta)
             value, gradient = value + float(log_prior), gradient + np.asarray(log_prior_gradient)
+        if self.alike is not None:
+            log_prior, log_prior_gradient = self.alike.log_prior(theta)
+            value, gradient = value + log_prior, gradient + log_prior_gradient
         return Point(value, gradient, Warm(found.rule, found.state), found.status, found.targets)
 
     def with_targets(self, y: np.ndarray) -> "Objective":

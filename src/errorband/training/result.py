@@ -56,7 +56,12 @@ class FitResult:
     tied : bool
         Whether length-scales were kept equal, as the evidence did not pay for one each.
     n_searched : int or None
-        How many numbers were searched for, if length-scales were kept equal: all of these are one.
+        How many numbers were searched for, if length-scales were kept equal or alike: all of these are one.
+    n_alike : float
+        In how many further numbers length-scales differ that have a prior by which they are alike: those that the data
+        determine, and not the prior.
+    cost : float
+        What these take off the log evidence averaged over them, in nats.
     challenged : str
         What was doubted in a first result, and what searches from other starts made of it; empty if nothing was.
     draws : array (S, P) or None
@@ -81,6 +86,8 @@ class FitResult:
     challenged: str = ""
     tied: bool = False
     n_searched: int | None = None
+    n_alike: float = 0.0
+    cost: float = 0.0
 
     def __post_init__(self):
         object.__setattr__(self, "stop", Stop(self.stop))  # a file has it as text
@@ -100,9 +107,13 @@ class FitResult:
         return self.converged or (not self.interrupted and gained_late(self.trace) < WORTH)
 
     @property
-    def n_numbers(self) -> int:
-        """How many numbers were learned; length-scales that were kept equal are one."""
-        return len(self.theta) if self.n_searched is None else self.n_searched
+    def n_numbers(self) -> float:
+        """How many numbers the data determine; length-scales that were kept equal are one."""
+        return (len(self.theta) if self.n_searched is None else self.n_searched) + self.n_alike
+
+    def spent(self, n: int) -> float:
+        """What the freedom of these numbers takes off the log evidence of n rows, averaged over them, in nats."""
+        return self.cost + 0.5 * (self.n_numbers - self.n_alike) * float(np.log(n))
 
     @property
     def interrupted(self) -> bool:
@@ -139,6 +150,8 @@ class FitResult:
         if self.tied:
             text += " Length-scales were kept equal, in standard deviations of the inputs: "
             text += "the evidence did not pay for one each."
+        if self.cost > 0:
+            text += " Length-scales of the inputs have a prior by which they are alike."
         return f"{text} {self.challenged}".strip()
 
 

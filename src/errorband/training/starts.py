@@ -91,15 +91,18 @@ def started_like(model: Model, known: Sequence[Model]) -> Model | None:
     None if no other has, or there are none: a kernel of another form is another search.
     """
     moving = [e for e in parameters.entries(model) if not e.fixed and "features" not in e.path]
-    scales = {(e.path, np.shape(e.value)) for e in moving if e.path[-1] == "lengthscale"}
+    scales = {_form(e) for e in moving if e.path[-1] == "lengthscale"}
     for other in reversed(known):
-        found = {(e.path, np.shape(e.value)): e.value for e in parameters.entries(other)}
+        found = {_form(e): e.value for e in parameters.entries(other)}
         if scales and scales <= set(found):
-            values = {
-                e.path: np.where(e.free, found.get((e.path, np.shape(e.value)), e.value), e.value) for e in moving
-            }
+            values = {e.path: np.where(e.free, found.get(_form(e), e.value), e.value) for e in moving}
             return parameters.replace_values(model, {e.path: e.constraint.inside(values[e.path]) for e in moving})
     return None
+
+
+def _form(e: Any) -> tuple[Any, ...]:
+    """What a hyperparameter has in common with one of another model: a length-scale of labels is no length."""
+    return e.path, np.shape(e.value), e.unit
 
 
 def plain_prior(model: Model) -> bool:

@@ -16,6 +16,7 @@ from errorband import interrupts, parameters
 from errorband.data import TrainingData
 from errorband.inference import Inference
 from errorband.model import Model
+from errorband.training.alike import Alike
 from errorband.training.lbfgs import draw_restarts
 from errorband.training.objective import Objective, Point, Warm
 from errorband.training.result import FitResult, Stop, Trainer
@@ -76,17 +77,19 @@ class Settings:
 class Problem:
     """What to search: a model at its starting values, a rule and data.
 
-    ``left_out`` are the paths of the hyperparameters whose starting values were chosen from the data.
+    ``left_out`` are the paths of the hyperparameters whose starting values were chosen from the data, and ``alike`` is
+    a prior of length-scales, if these have one together.
     """
 
     model: Model
     rule: Inference
     data: TrainingData
     left_out: frozenset[tuple[str, ...]] = frozenset()
+    alike: Alike | None = None
 
     def objective(self) -> Objective:
         """The function to maximise."""
-        return Objective(self.model, self.rule, self.data)
+        return Objective(self.model, self.rule, self.data, self.alike)
 
     def label(self, settings: Settings) -> str:
         """What progress is shown with."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from errorband import interrupts, parameters
 from errorband.model import at_values
+from errorband.training.alike import Alike, cost, learned, worth
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
 from errorband.training.result import FitResult
@@ -18,6 +19,9 @@ from errorband.training.strategy import Found, Problem, Strategy, value_at
 # With more rows than this for each length-scale there is nothing to fear.
 ROWS_EACH = 100
 
+# Half a nat is not worth asking how much of it is chance.
+LEAST_GAIN = 0.5
+
 # Log of a factor: starts of standardised inputs, half their ranges, differ by less from each other's mean.
 UNITS = 2.0
 
@@ -25,25 +29,32 @@ UNITS = 2.0
 class Tie(Strategy):
     """First search with equal length-scales, then with one for each input, from there; keep the former if that will do.
 
-    Many length-scales over-fit few rows: the evidence, maximised over them all, rises whatever the data. Those of k
-    inputs must raise it by ½(k − 1) log n, which is what Laplace's approximation of the evidence averaged over them
-    takes off. Only where the user left them out, without approximation, and with fewer than 100 rows for each. What was
-    found for a model of the same form is another start of the second search, and the better of the two is taken. Where
-    fewer rows have decided (``settings.equal``), only one of the two is made.
+    Many length-scales over-fit few rows: the evidence, maximised over them all, rises whatever the data. Labels and
+    counts say little of each, so there they have a prior by which they are alike, and are kept if they are worth what
+    they cost (:class:`~errorband.training.alike.Alike`). Numbers that are measured say more: those of k inputs are
+    searched for without a prior and must raise the evidence by ½(k − 1) log n, which is what Laplace's approximation of
+    the evidence averaged over them takes off.
+
+    Only where the user left them out, without approximation, and with fewer than 100 rows for each. What was found for
+    a model of the same form is another start of the second search, and the better of the two is taken. Where fewer rows
+    have decided (``settings.equal``), only one of the two is made.
     """
 
     def run(self, problem, settings):
         tied = ties(problem)
-        if tied is None or not isinstance(settings.trainer, LBFGS) or settings.equal is False:
+        if tied is None or not isinstance(settings.trainer, LBFGS):
             return self.inner.run(problem, settings)
         together: Any = Tied(problem.objective(), tied)  # stands in for an objective
+        freer = dataclasses.replace(problem, alike=together.alike)
+        if settings.equal is False:
+            return self.inner.run(freer, settings)
         told: Any = {"verbose": settings.verbose, "label": f"{problem.label(settings)}, tied"}
         # Before a race of several starts this is one of them, and is finished only if it is kept.
         brief = dataclasses.replace(settings.trainer, settle=SETTLE) if settings.starts else settings.trainer
         try:
             first = brief.train(together, together.theta0, **told)
         except np.linalg.LinAlgError:
-            return self.inner.run(problem, settings)
+            return self.inner.run(freer, settings)
         theta, result = together.whole(first.result.theta), first.result
         if result.interrupted:
             kept = dataclasses.replace(result, theta=theta)
@@ -56,15 +67,16 @@ class Tie(Strategy):
         started = at_values(problem.model, together.objective.model_at(known if better else theta))
         left = settings.seconds - result.seconds
         try:
-            found = self.inner.run(dataclasses.replace(problem, model=started), settings.within(left))
+            found = self.inner.run(dataclasses.replace(freer, model=started), settings.within(left))
+            judged = together.judged(found, result.value)
         except KeyboardInterrupt:
             interrupts.caught()
             return Found(together.objective, theta, dataclasses.replace(result, **equal).cut_short(), first.warm)
         except np.linalg.LinAlgError:  # inference that came here step by step may have no answer from scratch
             return Found(together.objective, theta, dataclasses.replace(result, **equal), first.warm)
         assert found.result is not None
-        if found.result.value > result.value + price(tied, len(problem.data.y)):
-            return dataclasses.replace(found, result=found.result.after(result))
+        if judged is not None:
+            return dataclasses.replace(found, result=judged.after(result))
         before = [found.result]
         if settings.starts:
             left -= found.result.seconds
@@ -133,6 +145,31 @@ class Tied:
     def data(self) -> Any:
         """Those of the objective."""
         return self.objective.data
+
+    @property
+    def alike(self) -> Alike | None:
+        """The prior of length-scales that may differ, where they have one: with likelihoods of one optimum."""
+        soft = self.likelihood.log_concave and not self.likelihood.conjugate
+        return Alike(self.groups, self.offset) if soft else None
+
+    def judged(self, found: Found, tied: float) -> FitResult | None:
+        """The result of a search with length-scales that may differ, if that is worth more than ``tied``."""
+        result = found.result
+        assert result is not None
+        gain = result.value - tied
+        if self.alike is None:
+            return result if gain > price(self.groups, len(self.data.y)) else None
+        if result.interrupted or gain < LEAST_GAIN:
+            return None
+        strengths = self.alike.strengths(found.objective, found.theta, found.warm)
+        return self.with_cost(result, strengths) if worth(gain, strengths) else None
+
+    def with_cost(self, result: FitResult, strengths: np.ndarray) -> FitResult:
+        """The result of a search with length-scales that are alike, with what these cost."""
+        assert self.alike is not None
+        spent = cost(strengths) - self.alike.log_prior(result.theta)[0]
+        number = len(np.unique(self.groups))
+        return dataclasses.replace(result, n_searched=number, n_alike=learned(strengths), cost=spent)
 
     def with_targets(self, y: np.ndarray) -> "Tied":
         """The same of other targets."""

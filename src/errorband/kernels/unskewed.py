@@ -61,7 +61,7 @@ class Unskewed(Kernel):
     array([[0.6065]])
     >>> from errorband import GPClassifier
     >>> X = np.exp(np.random.default_rng(0).normal(size=(200, 1)))
-    >>> float(GPClassifier("unskewed").fit(X, X[:, 0] > 1).kernel_.power.value[0]) < 0.3
+    >>> float(GPClassifier("unskewed").fit(X, X[:, 0] > 1).kernel_.power[0]) < 0.3
     True
     """
 

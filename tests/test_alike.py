@@ -39,7 +39,7 @@ def test_objective_has_the_prior():
     X, y = labels()
     plain = GPClassifier(random_state=0).objective(X, y)
     alike = Alike(np.array([0, 0, 0, 1, 2]), np.zeros(5))
-    theta = plain.theta0 + [0.3, -0.2, 0.5, 0.1, 0.0]
+    theta = plain.theta0 + np.array([0.3, -0.2, 0.5, 0.1, 0.0])
     with_prior, without = (o.evaluate(theta) for o in (dataclasses.replace(plain, alike=alike), plain))
     value, gradient = alike.log_prior(theta)
     assert with_prior.value == pytest.approx(without.value + value)

@@ -47,7 +47,7 @@ def at_first(
     X: pd.DataFrame, y: np.ndarray, train: np.ndarray, donors: Donors | None, classes: bool, seed: int
 ) -> Learnable:
     """Rows to begin with: the complete ones, or all if these are too few, with cells drawn given the target too."""
-    complete = X.notna().all(axis=1).to_numpy()
+    complete = ~np.any(X.isna().to_numpy(), axis=1)
     if complete.all():
         return Learnable(X, complete, None, [])
     n, n_complete = int(np.sum(~complete)), int(complete[train].sum())
@@ -67,7 +67,7 @@ def at_first(
 
 def then(X: pd.DataFrame, train: np.ndarray, donors: Donors | None, found: Any) -> Learnable | None:
     """All rows, with noise for what was filled in by the model found at first; None if there is nothing to gain."""
-    complete = X.notna().all(axis=1).to_numpy()
+    complete = ~np.any(X.isna().to_numpy(), axis=1)
     n_complete = complete[train].sum()
     if donors is None or complete.all() or n_complete >= min(MANY, MOST_COMPLETE * len(train)):
         return None

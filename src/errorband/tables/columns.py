@@ -118,7 +118,7 @@ def is_missing(cells: Cells) -> np.ndarray:
 
 
 def distinct_values(cells: Cells, rows: np.ndarray) -> list:
-    return sorted(pd.unique(cells.values[rows & ~is_missing(cells)]).tolist())
+    return sorted(pd.Series(cells.values[rows & ~is_missing(cells)]).unique().tolist())
 
 
 def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:

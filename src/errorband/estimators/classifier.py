@@ -188,7 +188,7 @@ class GPClassifier(ClassifierMixin, PredictsClasses):
 
     # ------------------------------------------------------------------ fitting
     def _kernels_to_try(self, X):
-        return class_kernels(np.asarray(X))
+        return class_kernels(X)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
         """Fit to inputs X (n, D) and labels y (n,).

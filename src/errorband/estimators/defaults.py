@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import skew
 
 from errorband.estimators.spec import APPROXIMATION_NAMES, as_kernel
 from errorband.features import Features
@@ -35,7 +34,7 @@ LARGEST_COUNT = 1000
 MOST_ALIKE = 0.3
 
 
-def class_kernels(X: np.ndarray) -> tuple[str, ...]:
+def class_kernels(X: Any) -> tuple[str, ...]:
     """Candidates of ``kernel="auto"`` for labels with these inputs, the default first.
 
     Examples
@@ -45,12 +44,18 @@ def class_kernels(X: np.ndarray) -> tuple[str, ...]:
     >>> class_kernels(np.arange(40.0).reshape(20, 2) % 5)
     ('se', 'linear', 'matern12', 'hamming')
     """
-    some = np.asarray(X[:LOOKED_AT], dtype=np.float64)
-    values = [len(np.unique(column)) for column in some.T]
-    labels = max(values) <= MOST_LABELS and max(values) >= FEWEST_LABELS
-    tails = any(count > 2 and abs(skew(column)) > SKEW for count, column in zip(values, some.T, strict=True))
+    columns = np.asarray(X[:LOOKED_AT], dtype=np.float64).T
+    values = [len(np.unique(column)) for column in columns]
+    labels = FEWEST_LABELS <= max(values) <= MOST_LABELS
+    tails = any(count > 2 and abs(_skewness(column)) > SKEW for count, column in zip(values, columns, strict=True))
     many = len(values) >= MANY_INPUTS
     return CLASS_KERNELS + OF_TAILS * tails + OF_MANY_INPUTS * many + OF_LABELS * labels
+
+
+def _skewness(column: np.ndarray) -> float:
+    """Third moment in units of the standard deviation, of numbers that are not all the same."""
+    apart = column / np.max(np.abs(column)) - np.mean(column / np.max(np.abs(column)))
+    return float(np.mean(apart**3) / max(np.mean(apart**2), np.finfo(float).tiny) ** 1.5)
 
 
 def noises(y: np.ndarray) -> tuple[str, ...]:

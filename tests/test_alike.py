@@ -11,7 +11,7 @@ from errorband.estimators.candidates import AUTO
 from errorband.estimators.defaults import class_kernels
 from errorband.kernels import Hamming, SquaredExponential
 from errorband.training import LBFGS
-from errorband.training.alike import SPREAD, Alike, cost, learned, worth
+from errorband.training.alike import NATS_EACH, SPREAD, Alike, cost, learned, worth
 from errorband.training.starts import started_like
 
 GROUPS = np.array([0, 0, 0, 1, 2, 2])  # three of one kernel, one number that is alone, two of another kernel
@@ -71,11 +71,12 @@ def test_strengths_are_eigenvalues_of_the_curvature():
 
 def test_what_is_gained_by_chance_does_not_grow_with_the_rows():
     strengths = np.array([3.0, 1.0])
-    assert not worth(cost(strengths) - 0.01, strengths)
-    assert worth(cost(strengths) + 0.01, strengths)
+    least = cost(strengths) + 100 * NATS_EACH
+    assert not worth(least - 0.01, strengths, 100)
+    assert worth(least + 0.01, strengths, 100)
     by_chance = 0.5 * learned(strengths)
-    assert not worth(by_chance + 0.01, strengths, times=10.0)
-    assert worth(by_chance + 1.0, strengths, times=10.0)
+    assert not worth(by_chance + 0.01, strengths, 100, times=10.0)
+    assert worth(by_chance + 1.0, strengths, 100, times=10.0)
 
 
 def test_few_labels_find_the_input_that_matters():

@@ -27,11 +27,17 @@ def stacked(models: list[Any], weights: np.ndarray | None = None) -> tuple[Any, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows that leave a model no proper distribution speak against it by themselves
         left_out = np.stack([model.loo().log_density for model in models])
-    shares = stacked_shares(left_out, np.array([model.log_evidence_ for model in models]), weights)
+    evidence = [model.log_evidence_ - _cost(model) for model in models]
+    shares = stacked_shares(left_out, np.array(evidence), weights)
     shares[1:][shares[1:] < LEAST_SHARE] = 0.0
     shares /= np.sum(shares)
     kept = np.flatnonzero(shares)
     return mixed([models[k] for k in kept], shares[kept]), shares
+
+
+def _cost(model: Any) -> float:
+    """What length-scales that are alike, and not equal, take off the evidence of a model."""
+    return sum(m.fit_result_.cost for m in model.members_ if m.fit_result_ is not None)
 
 
 def stacked_shares(log_density: np.ndarray, log_evidence: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

@@ -8,6 +8,10 @@ import numpy as np
 # Standard deviation of the logarithms of length-scales: a factor of three either way is nothing special.
 SPREAD = 1.0
 
+# What length-scales that differ must gain for each row beside what they cost: models are wrong in more than these, and
+# evidence is no judge of less.
+NATS_EACH = 0.01
+
 STEP = 0.05  # of differences of gradients, in the logarithm of a length-scale
 
 
@@ -84,11 +88,11 @@ def learned(strengths: np.ndarray) -> float:
     return float(np.sum(strengths / (1 + strengths)))
 
 
-def worth(gain: float, strengths: np.ndarray, times: float = 1.0) -> bool:
-    """Whether length-scales that may differ gain more than they cost, with so many times the rows.
+def worth(gain: float, strengths: np.ndarray, n: int, times: float = 1.0) -> bool:
+    """Whether length-scales that may differ gain more than they cost, on n rows, with so many times those of the gain.
 
     With more rows the curvature grows like their number, and so does the gain, but for what it is by chance where
-    length-scales are equal in truth: half of the numbers that the data determine.
+    length-scales are equal in truth: half of the numbers that the data determine. What models are wrong in grows too.
     """
     by_chance, more = 0.5 * learned(strengths), times * strengths
-    return times * (gain - by_chance) + 0.5 * learned(more) > cost(more)
+    return times * (gain - by_chance) + 0.5 * learned(more) > cost(more) + NATS_EACH * n

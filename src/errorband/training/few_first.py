@@ -84,6 +84,6 @@ def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS,
     if gain < LEAST_GAIN or each.interrupted:
         return _First(theta, result, True)
     strengths = freer.alike.strengths(freer, each.theta, warm)
-    if not worth(gain, strengths, times):
+    if not worth(gain, strengths, n, times):
         return _First(theta, result, True)
     return _First(each.theta, result, False, times * strengths, groups)

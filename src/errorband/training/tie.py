@@ -162,7 +162,7 @@ class Tied:
         if result.interrupted or gain < LEAST_GAIN:
             return None
         strengths = self.alike.strengths(found.objective, found.theta, found.warm)
-        return self.with_cost(result, strengths) if worth(gain, strengths) else None
+        return self.with_cost(result, strengths) if worth(gain, strengths, len(self.data.y)) else None
 
     def with_cost(self, result: FitResult, strengths: np.ndarray) -> FitResult:
         """The result of a search with length-scales that are alike, with what these cost."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from errorband import interrupts
 from errorband.model import at_values
 from errorband.training.alike import worth
 from errorband.training.lbfgs import LBFGS, SETTLE
@@ -12,7 +13,7 @@ from errorband.training.objective import Objective
 from errorband.training.result import FitResult
 from errorband.training.scout import some_rows
 from errorband.training.strategy import Problem, Settings, Strategy, interrupted_after
-from errorband.training.tie import LEAST_GAIN, Tied, price, ties
+from errorband.training.tie import Tied, price, ties, worth_asking
 
 # Rows of the first search, and how many times as many there must be.
 ROWS, TIMES = 400, 2
@@ -81,9 +82,13 @@ def _searched(few: Objective, groups: np.ndarray | None, n: int, trainer: LBFGS,
         by_chance, worth_it = 0.5 * (len(groups) - len(np.unique(groups))), price(groups, n) / times
         equal = False if gain - by_chance > worth_it else None if gain > worth_it else True
         return _First(theta if equal else each.theta, result, equal)
-    if gain < LEAST_GAIN or each.interrupted:
+    if not worth_asking(gain, each):
         return _First(theta, result, True)
-    strengths = freer.alike.strengths(freer, each.theta, warm)
+    try:
+        strengths = freer.alike.strengths(freer, each.theta, warm)
+    except KeyboardInterrupt:
+        interrupts.caught()
+        return _First(theta, result.cut_short(), True)
     if not worth(gain, strengths, n, times):
         return _First(theta, result, True)
     return _First(each.theta, result, False, times * strengths, groups)

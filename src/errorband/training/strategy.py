@@ -254,7 +254,7 @@ class Maximise(Strategy):
         if settings.lead is not None:
             theta0, restarts = settings.lead, [theta0, *restarts]
         if settings.starts:  # of likelihoods with many optima, for which inference may fail where a search begins
-            objective = Begun(problem.model, problem.rule, problem.data)
+            objective = Begun(problem.model, problem.rule, problem.data, problem.alike)
             theta0, *restarts = (with_enough_noise(objective, theta) for theta in (theta0, *restarts))
         result, warm = settings.trainer.train(
             objective,

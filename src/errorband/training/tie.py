@@ -12,7 +12,7 @@ from errorband.model import at_values
 from errorband.training.alike import Alike, cost, learned, worth
 from errorband.training.lbfgs import LBFGS, SETTLE
 from errorband.training.objective import Objective, Point, Warm
-from errorband.training.result import FitResult
+from errorband.training.result import FitResult, Stop
 from errorband.training.starts import scales_from_data
 from errorband.training.strategy import Found, Problem, Strategy, value_at
 
@@ -88,6 +88,11 @@ class Tie(Strategy):
         return Found(together.objective, theta, dataclasses.replace(result.after(*before), **equal), first.warm)
 
 
+def worth_asking(gain: float, result: FitResult) -> bool:
+    """Whether what length-scales that differ cost is worth as many evaluations, after a search that gained so much."""
+    return gain > LEAST_GAIN and not result.interrupted and result.stop is not Stop.OUT_OF_TIME
+
+
 def price(groups: np.ndarray, n: int) -> float:
     """What length-scales of each input must bring in evidence of n rows: ½ log n for each further number."""
     return 0.5 * (len(groups) - len(np.unique(groups))) * float(np.log(n))
@@ -159,7 +164,7 @@ class Tied:
         gain = result.value - tied
         if self.alike is None:
             return result if gain > price(self.groups, len(self.data.y)) else None
-        if result.interrupted or gain < LEAST_GAIN:
+        if not worth_asking(gain, result):
             return None
         strengths = self.alike.strengths(found.objective, found.theta, found.warm)
         return self.with_cost(result, strengths) if worth(gain, strengths, len(self.data.y)) else None

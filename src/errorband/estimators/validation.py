@@ -121,7 +121,8 @@ def check_columns_are_numeric(X: Any) -> None:
     counts = collections.Counter(map(str, columns))
     if repeated := [name for name, number in counts.items() if number > 1]:
         raise ValueError(f"X has columns of the same name: {', '.join(map(repr, repeated))}. Rename them.")
-    text = [str(name) for name, dtype in zip(columns, X.dtypes, strict=True) if _is_text(dtype)]
+    dtypes = enumerate(zip(columns, X.dtypes, strict=True))
+    text = [str(name) for d, (name, dtype) in dtypes if _is_text(dtype) or _has_words(X, d, dtype)]
     if text:
         raise ValueError(
             f"X has columns that are not numbers: {', '.join(map(repr, text))}. Drop them or encode them, e.g. with "
@@ -133,6 +134,12 @@ def _is_text(dtype: Any) -> bool:
     """Whether a pandas or polars column holds text, dates or categories (objects may still be numbers)."""
     name = str(dtype).lower()
     return any(kind in name for kind in ("str", "categor", "enum", "date", "time"))
+
+
+def _has_words(frame: Any, d: int, dtype: Any) -> bool:
+    """Whether column ``d`` is of objects, which is what pandas 2 makes of text, and some are text."""
+    objects = isinstance(dtype, np.dtype) and dtype.kind == "O"
+    return objects and any(isinstance(value, str) for value in frame.iloc[:, d])
 
 
 def first_of_copies(X: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -58,8 +58,8 @@ def main() -> None:
         n_tables = len(splits) // SPLITS
         for name, loss in zip(COMPARED, losses, strict=True):
             gap = loss - losses[0]
-            told = f"{np.mean(gap):+.4f} ± {np.std(gap) / np.sqrt(len(gap)):.4f}"
-            lines.append(f"| {rows} | {name} | {np.mean(loss):.4f} | {told} | {100 * np.mean(gap > 0.0):.0f} % |")
+            told = f"{np.mean(gap):+.4f} ± {np.std(gap) / np.sqrt(len(gap)):.4f} | {100 * np.mean(gap > 0.0):.0f} %"
+            lines.append(f"| {rows} | {name} | {np.mean(loss):.4f} | {told if np.any(gap) else '|'} |")
             print(lines[-1], flush=True)
     command = f"python benchmarks/few_labels.py --rows {' '.join(map(str, options.rows))}"
     told = (

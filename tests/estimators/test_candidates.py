@@ -219,16 +219,48 @@ def test_evidence_of_a_mixture_is_annealed_for_the_member_it_shows(mixture):
     assert mixture.annealed_evidence(**asked) == mixture.mixture_members_[0].annealed_evidence(**asked)
 
 
-def test_members_that_saw_few_rows_are_conditioned_on_all(classes, monkeypatch):
+def test_members_that_saw_few_rows_go_on_with_all(classes, monkeypatch):
     inputs, labels = classes
     monkeypatch.setattr(candidates, "ROWS", 40)
     monkeypatch.setattr(candidates, "FEW", 50)
+    known = []
+
+    def keeping(model, *rest):
+        known.append((model, again := go_on(model, *rest)))
+        return again
+
+    go_on = candidates._gone_on
+    monkeypatch.setattr(candidates, "_gone_on", keeping)
     model = GPClassifier("auto", random_state=0).fit(100.0 + 50.0 * inputs, labels)
     table = model.candidates_
     assert set(table.n_rows) <= {40, 90}
     assert sum(table.share) == pytest.approx(1.0)
-    assert all(m.n_training_rows_ == 90 and m.scaling_ is model.scaling_ for m in model.mixture_members_)
+    for member in model.mixture_members_:
+        assert member.n_training_rows_ == 90
+        np.testing.assert_array_equal(member.scaling_.x_shift, model.scaling_.x_shift)
     assert model.score(100.0 + 50.0 * inputs, labels) > 0.85
+    assert known
+    for before, after in known:
+        assert after.log_evidence_ > before.log_evidence_ - 0.01
+        assert after.fit_result_.tied == before.fit_result_.tied
+        alone = GPClassifier(after.kernel, calibrate=False, random_state=0).fit(100.0 + 50.0 * inputs, labels)
+        assert after.log_evidence_ == pytest.approx(alone.log_evidence_, abs=0.5)
+    assert max(after.log_evidence_ - before.log_evidence_ for before, after in known) > 0.05
+
+
+def test_length_scales_stay_as_alike_as_few_rows_found_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=120) > 0
+    few = GPClassifier("se", optimizer=LBFGS(settle=5), calibrate=False, random_state=0).fit(X[:60], y[:60])
+    assert few.fit_result_.cost > 0
+    more = candidates._gone_on(few.condition_on(X, y), 2.0, X, y, {})
+    known, found = few.fit_result_, more.fit_result_
+    assert not found.tied
+    assert found.evaluations <= 3 * candidates.FURTHER  # one search, and none for what length-scales cost
+    assert found.cost == pytest.approx(known.cost + 0.5 * np.log(2.0) * known.n_alike)
+    assert found.n_numbers == known.n_numbers
+    assert more.log_evidence_ > few.condition_on(X, y).log_evidence_
 
 
 def test_what_cannot_be_mixed_is_the_best_alone(classes):

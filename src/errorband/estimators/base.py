@@ -72,13 +72,13 @@ def too_little(spec: Spec, data: TrainingData, scaling: Scaling) -> str | None:
     )
 
 
-def _equal_before(fitted: list[Any], data: TrainingData) -> bool | None:
-    """Whether the first of these found equal length-scales for all inputs, if it was fitted to as many rows.
+def _equal_before(fitted: list[Any], data: TrainingData, goes_on: bool) -> bool | None:
+    """Whether the first of these found equal length-scales for all inputs, if it has as many rows.
 
-    What those with a prior cost is asked again.
+    What those with a prior cost is asked again, unless the search of this model goes on.
     """
     first = next((b for b in fitted if b.fit_result_ is not None), None)
-    if first is None or len(first._training_data.y) != len(data.y) or first.fit_result_.cost > 0:
+    if first is None or len(first._training_data.y) != len(data.y) or (first.fit_result_.cost > 0 and not goes_on):
         return None
     return first.fit_result_.tied
 
@@ -123,7 +123,7 @@ class GaussianProcess(Savable, WithArguments):
         """Fit to validated data, as the model sees them: ``scaling`` says how they were scaled."""
         name = type(self).__name__
         problem, strategies, reason = self._problem(spec, data)
-        before = vars(self).pop("_fitted_before", [])
+        before, goes_on = vars(self).pop("_fitted_before", []), vars(self).pop("_goes_on", False)
         started = started_like(problem.model, [other._model for other in before])
         if started is not None:
             problem = dataclasses.replace(problem, model=started)
@@ -146,7 +146,7 @@ class GaussianProcess(Savable, WithArguments):
             log_scale=float(np.log(scaling.y_scale)),
             starts=starts,
             scouted=started is not None,
-            equal=_equal_before(alike, data) if dear else None,
+            equal=_equal_before(alike, data, goes_on) if dear else None,
         )
         found = composed((*AROUND_ALL, *strategies)).run(problem, settings)
         if interrupts.happened() and found.result is not None:  # in whichever search, kept or not

@@ -38,6 +38,9 @@ ROWS = 300
 # all fitted to all rows then.
 FEW = 600
 
+# Iterations with all rows for members of a mixture that learned from fewer: most of what these know comes first.
+FURTHER = 8
+
 # With more than twice the rows that candidates saw, and at most so many, the winner meets the first candidate on all of
 # them, which takes the time of another fit.
 MOST = 2000
@@ -195,8 +198,8 @@ def _stacked(
 ) -> tuple[Any, tuple[float, ...]]:
     """A model mixed with all others that help to predict rows left out; and the share of each that was tried.
 
-    Those that were fitted to n of the rows keep their hyperparameters, as the model sees them, and are conditioned on
-    all.
+    Those that were fitted to n of the rows are conditioned on all, as the model sees them; who has a share then goes on
+    with its search, and shares are found again.
     """
 
     def choice(model: Any) -> tuple[str, ...]:
@@ -211,9 +214,34 @@ def _stacked(
     weights = given.get("sample_weight")
     weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
     mixture, shares = stacked(list(members.values()), weights)
+    if n < len(y) and np.any(shares[1:]):
+        for name in [name for name, share in zip(members, shares, strict=True) if share > 0][1:]:
+            with contextlib.suppress(*FAILURES):
+                members[name] = _gone_on(members[name], len(y) / n, X, y, given)
+            if _interrupted(members[name]):
+                break
+        mixture, shares = stacked(list(members.values()), weights)
     last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
     told = {last[name]: float(share) for name, share in zip(members, shares, strict=True) if name in last}
     return mixture, tuple(told.get(i, 0.0) for i in range(len(tried)))
+
+
+def _gone_on(model: Any, times: float, X: Any, y: np.ndarray, given: dict[str, Any]) -> Any:
+    """A member that learned from few rows, and has been conditioned on so many times as many, after a search on these.
+
+    Whether length-scales differ is not asked again.
+    """
+    if not isinstance(model.optimizer, LBFGS):  # nothing was searched for
+        return model
+    again: Any = clone(model)
+    most = min(model.optimizer.max_iter, FURTHER)
+    again.set_params(optimizer=dataclasses.replace(model.optimizer, max_iter=most))
+    again._fitted_before, again._goes_on = [model], True
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again.fit(X, y, **given)
+    again.fit_result_ = again.fit_result_.alike_as(model.fit_result_, times)
+    return again
 
 
 def _on_all_rows(

@@ -115,6 +115,16 @@ class FitResult:
         """What the freedom of these numbers takes off the log evidence of n rows, averaged over them, in nats."""
         return self.cost + 0.5 * (self.n_numbers - self.n_alike) * float(np.log(n))
 
+    def alike_as(self, few: "FitResult", times: float) -> "FitResult":
+        """The same, with length-scales as alike as a search on fewer rows found them, by so many times.
+
+        The curvature grows with the rows: each number that the data determine costs half a logarithm of that more.
+        """
+        if few.cost == 0:
+            return self
+        more = 0.5 * few.n_alike * float(np.log(times))
+        return dataclasses.replace(self, n_searched=few.n_searched, n_alike=few.n_alike, cost=few.cost + more)
+
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it."""

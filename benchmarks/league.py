@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--half", choices=["tuned", "untouched"], help="sets that defaults were (not) tuned on")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing new after this time")
     parser.add_argument("--again", action="store_true", help="compute anew what is there")
+    parser.add_argument("--more", type=int, default=0, help="further standings of the page: with so many splits")
     parser.add_argument("--page", action="store_true", help="write the pages, from what is there")
     options = parser.parse_args()
     sets = [s for s in options.sets if options.half is None or (s in TUNED) == (options.half == "tuned")]
@@ -53,7 +54,8 @@ def main() -> None:
     for kind, (members, name) in kinds.items():
         asked = [s for s in sets if s in members]
         results = collected(options.rows, asked, options.splits, options.models)
-        text = page(results, kind, asked, options.rows, options.splits)
+        more = collected(options.rows, asked, options.more, options.models)
+        text = page(results, kind, asked, options.rows, options.splits, more)
         if options.page:
             path = PAGES / f"{name}{'' if options.rows == 1500 else f'-{options.rows}'}.md"
             path.write_text(text)

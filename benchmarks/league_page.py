@@ -12,15 +12,20 @@ BASELINES = ("linear", "forest", "boosting", "svm", "sklearn_gp", "ngboost")
 OURS = ("auto", "default")
 
 
-def page(results: Results, kind: str, sets: list[str], rows: int, splits: int) -> str:
-    """Markdown about the sets of a kind: ranks, coverage and times in both halves of them, then each set."""
+def page(results: Results, kind: str, sets: list[str], rows: int, splits: int, more: Results | None = None) -> str:
+    """Markdown about the sets of a kind: ranks, coverage and times in both halves of them, then each set.
+
+    ``more`` are results with further splits, for further standings.
+    """
     models = [m for m in LABELS if any(m in found for found in results.values())]
+    longest = max((len(scores) for found in (more or {}).values() for scores in found.values()), default=0)
+    asked = f"--more {longest} " if more else ""
     parts = [
         f"# The league: {kind}",
         f'Our plain defaults and `"auto"` beside other models: at most {rows} rows to learn from, {splits} '
         f"split{'s' if splits > 1 else ''}.",
         f"Made by `python benchmarks/league.py --kind {kind} --rows {rows} --splits {splits} --models "
-        f"{' '.join(models)} --page`, from the {len(results)} sets computed so far, of {len(sets)}.",
+        f"{' '.join(models)} {asked}--page`, from the {len(results)} sets computed so far, of {len(sets)}.",
         *unfinished(results, models, sets, rows, splits),
         "Defaults were tuned on one half of the sets; the other half was left alone. *Rank*: mean place among all "
         "models of the table, 1 is best. *Wins or ties*: the share of sets on which no baseline is better by more than "
@@ -37,14 +42,32 @@ def page(results: Results, kind: str, sets: list[str], rows: int, splits: int) -
         here = {name: results[name] for name in names if name in results}
         if not here:
             continue
-        for half, chosen in (("sets used for tuning", TUNED), ("sets left alone", set(names) - TUNED)):
+        halves = (("sets used for tuning", TUNED), ("sets left alone", set(names) - TUNED))
+        for half, chosen in halves:
             part = {name: found for name, found in here.items() if name in chosen}
             if part:
                 parts += [f"## {title}: {len(part)} {half}", *tables(part, models, title == "Regression")]
+        for half, chosen in halves:
+            part = {name: found for name, found in (more or {}).items() if name in chosen and name in here}
+            longer = [
+                f"{name} {len(found[models[0]])}" for name, found in part.items() if more_splits(found, here[name])
+            ]
+            if longer:
+                told = f"The same, with more splits where there are some (as of {', '.join(longer)})."
+                parts += [
+                    f"## {title}: {len(part)} {half}, more splits",
+                    told,
+                    *tables(part, models, title == "Regression"),
+                ]
         parts += [f"## {title}: negative log predictive density of each set", each_set(here, models, "nlpd", "{:.3f}")]
         second = "CRPS" if title == "Regression" else "Brier score"
         parts += [f"## {title}: {second} of each set", each_set(here, models, "crps", "{:.4g}")]
     return "\n\n".join(parts) + "\n"
+
+
+def more_splits(found: dict[str, list[dict]], than: dict[str, list[dict]]) -> bool:
+    """Whether a set has more splits in one result than in another."""
+    return min(map(len, found.values())) > min(map(len, than.values()))
 
 
 def unfinished(results: Results, models: list[str], sets: list[str], rows: int, splits: int) -> list[str]:

@@ -1,15 +1,17 @@
 """Ctrl-C at any moment: the best model so far, which says that it was interrupted, or a clean KeyboardInterrupt."""
 
+import contextlib
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from errorband import LBFGS, GPClassifier, GPRegressor, LeastSquaresGPClassifier, Mixture, interrupts
 from errorband.approximations import FITC, IVM
-from errorband.estimators import least_squares_classifier
+from errorband.estimators import candidates, least_squares_classifier
 from errorband.training import few_first, objective, scout
 
 pytestmark = [
@@ -147,6 +149,24 @@ def test_one_press_ends_a_mixture(press_at):
     assert not mixture.members_of_mixture_[0].fit_result_.interrupted
 
 
+@pytest.mark.parametrize(("rows", "few"), [(300, 600), (30, 40)])
+@pytest.mark.parametrize("kind", [GPClassifier, GPRegressor])
+def test_a_press_at_any_look_of_a_choice_keeps_what_was_found(press_at, looks, monkeypatch, kind, rows, few):
+    """Of candidates on few rows or on all, of the winner on all rows, and of a mixture's members that go on."""
+    monkeypatch.setattr(candidates, "ROWS", rows)
+    monkeypatch.setattr(candidates, "FEW", few)
+    monkeypatch.setattr(candidates, "compiled_ahead", lambda tasks: contextlib.nullcontext())
+    targets = Y > 0 if kind is GPClassifier else Y
+    model = kind("auto", random_state=0).fit(X, targets)
+    total, tried = len(looks), len(model.candidates_.name)
+    for number in np.linspace(2, total, 8).astype(int):
+        press_at(number)
+        with pytest.warns(ConvergenceWarning, match="Interrupted"):
+            model = kind("auto", random_state=0).fit(X, targets)
+        check_kept(model)
+        assert len(model.candidates_.name) <= tried
+
+
 def test_a_press_while_the_posterior_is_made_is_raised_with_the_model_fitted(press_at):
     model = GPRegressor(optimizer=None)
     press_at(1)
@@ -179,6 +199,8 @@ FAMILIES = {
     "one_vs_rest": lambda: GPClassifier(multi_class="one_vs_rest", random_state=0),
     "softmax": lambda: GPClassifier(random_state=0),
     "IVM": lambda: GPClassifier(approximation=IVM(10), random_state=0),
+    "choice": lambda: GPClassifier("auto", random_state=0),
+    "choices": lambda: GPRegressor("auto", likelihood="auto", random_state=0),
 }
 for trial in range(trials):
     name = at.choice(list(FAMILIES))

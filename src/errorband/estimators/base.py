@@ -167,6 +167,7 @@ class GaussianProcess(Savable, WithArguments):
     def _learn_bands(self, problem: Problem, found: Found) -> None:
         """What is learned of predictive distributions beside the hyperparameters."""
 
+    @in_double_precision  # as one computation: Ctrl-C ends the search in hand and those after it
     def _fit_candidates(self, X: Any, y: Any, **given: Any) -> bool:
         """Where an argument is "auto": fit what is best in its place and take that over. Whether there was one."""
         stages = {}

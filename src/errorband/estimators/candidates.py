@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from errorband import interrupts
 from errorband.estimators.stacking import stacked
 from errorband.linalg import single_blas_thread
 from errorband.training.lbfgs import LBFGS, SETTLE, warn_if_not_converged
@@ -154,36 +155,57 @@ def fit_best(
     with compiled_ahead(ahead):
         for argument, names in stages.items():
             stage: list[_Fit] = []
-            for name in names:
-                if not stage and kept:  # the first has been fitted with what won before
-                    stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
-                elif stage and _interrupted(stage[-1].model):
-                    break
-                elif too_rough(name, stage):
-                    continue
-                elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
-                    model = _with(estimator, best | {argument: name}, [*fits, *stage], whole=n == len(y))
-                    stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
+            try:
+                for name in names:
+                    if not stage and kept:  # the first has been fitted with what won before
+                        stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
+                    elif stage and interrupts.happened():
+                        break
+                    elif too_rough(name, stage):
+                        continue
+                    elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
+                        model = _with(estimator, best | {argument: name}, [*fits, *stage], whole=n == len(y))
+                        stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
+            except KeyboardInterrupt:
+                if not stage:
+                    raise
+                interrupts.caught()
             kept.append(chosen(stage))
             best[argument] = kept[-1].name
             fits += stage
-    whole, finals = kept[-1].model, []
-    if n < len(y) and any(_interrupted(f.model) for f in fits):
-        return whole.condition_on(X, y, **given), _table(fits, best, n, len(y))
+    whole, finals, heard, shares = kept[-1].model, [], [], ()
     mixing = estimator._mixes_candidates and len(y) <= MOST and whole is not None and is_plain(whole)
     if n < len(y) or whole is None:
         first = {argument: names[0] for argument, names in stages.items()}
         rivals = [(best, kept[-1:])]
         if best != first and 2 * n < len(y) <= MOST:
             rivals.insert(0, (first, []))  # searched afresh: few rows may lead away from what all of them know
-        whole, best, finals = _on_all_rows(estimator, rivals[:1] if mixing else rivals, X, y, given, bands)
-    if finals or n == len(y):  # whose warnings were not heard
-        for result in (m.fit_result_ for m in whole.members_ if m.fit_result_ is not None):
-            warn_if_not_converged(result)
-    if not mixing or _interrupted(whole):
-        return whole, _table([*fits, *finals], best, n, len(y))
-    whole, shares = _stacked(whole, fits, tuple(stages), n, X, y, given)
-    return whole, dataclasses.replace(_table(fits, best, n, len(y)), share=shares)
+        try:
+            if whole is None or not interrupts.happened():
+                whole, best, finals = _on_all_rows(estimator, rivals[:1] if mixing else rivals, X, y, given, bands)
+                heard = [] if finals else [m.fit_result_ for m in whole.members_]
+        except KeyboardInterrupt:
+            if whole is None:
+                raise
+            interrupts.caught()
+        if whole is kept[-1].model:
+            whole = whole.condition_on(X, y, **given)
+    if mixing and not interrupts.happened():
+        try:
+            whole, shares = _stacked(whole, fits, tuple(stages), n, X, y, given)
+        except KeyboardInterrupt:
+            interrupts.caught()
+    _tell(whole, heard)
+    return whole, dataclasses.replace(_table([*fits, *finals], best, n, len(y)), share=shares)
+
+
+def _tell(model: Any, heard: list[Any]) -> None:
+    """Warn of searches that did not converge, but for results of which that was ``heard``, or that Ctrl-C cut short."""
+    for member in (m for m in model.members_ if m.fit_result_ is not None):
+        if interrupts.happened():
+            member.fit_result_ = member.fit_result_.cut_short()
+        if all(member.fit_result_ is not result for result in heard):
+            warn_if_not_converged(member.fit_result_)
 
 
 def is_plain(model: Any) -> bool:
@@ -216,10 +238,9 @@ def _stacked(
     mixture, shares = stacked(list(members.values()), weights)
     if n < len(y) and np.any(shares[1:]):
         for name in [name for name, share in zip(members, shares, strict=True) if share > 0][1:]:
-            with contextlib.suppress(*FAILURES):
-                members[name] = _gone_on(members[name], len(y) / n, X, y, given)
-            if _interrupted(members[name]):
-                break
+            if not interrupts.happened():
+                with contextlib.suppress(*FAILURES):
+                    members[name] = _gone_on(members[name], len(y) / n, X, y, given)
         mixture, shares = stacked(list(members.values()), weights)
     last = {choice(f.model): i for i, f in enumerate(tried) if f.model is not None}  # where its share is told
     told = {last[name]: float(share) for name, share in zip(members, shares, strict=True) if name in last}
@@ -250,7 +271,7 @@ def _on_all_rows(
     """The best of some choices of names on all rows, fitted; its names; and if there are several the fits of all."""
     fits: list[_Fit] = []
     for names, before in rivals if len(rivals) > 1 else ():
-        if not fits or not _interrupted(fits[-1].model):
+        if not fits or not interrupts.happened():
             model = _with(estimator, names, before)
             fits.append(_fitted(model, ON_ALL, ", ".join(names.values()), X, y, given, bands))
     best = fits.index(chosen(fits)) if fits else 0
@@ -372,12 +393,6 @@ def too_rough(name: str, stage: list[_Fit]) -> bool:
         return False
     smooth, rough = (tried[other] for other in SMOOTHER[name])
     return rough.log_evidence < smooth.log_evidence - SAME and float(np.mean(rough.loo)) < float(np.mean(smooth.loo))
-
-
-def _interrupted(model: Any) -> bool:
-    """Whether Ctrl-C ended a search of the model."""
-    results = [] if model is None else [m.fit_result_ for m in model.members_]
-    return any(r is not None and r.interrupted for r in results)
 
 
 def _rows(X: Any, which: np.ndarray) -> Any:

@@ -152,24 +152,17 @@ def fit_best(
     if n < len(y) <= FEW:
         ahead.append(functools.partial(_evaluate, _with(estimator, best, []), X, y, given))
     fits, kept = [], []
+
+    def fitted(argument: str, name: str, stage: list[_Fit]) -> _Fit:
+        model = _with(estimator, best | {argument: name}, [*fits, *stage], whole=n == len(y))
+        return _fitted(model, argument, name, _rows(X, some), y[some], few, bands)
+
     with compiled_ahead(ahead):
         for argument, names in stages.items():
-            stage: list[_Fit] = []
-            try:
-                for name in names:
-                    if not stage and kept:  # the first has been fitted with what won before
-                        stage.append(dataclasses.replace(kept[-1], argument=argument, name=name, seconds=0.0))
-                    elif stage and interrupts.happened():
-                        break
-                    elif too_rough(name, stage):
-                        continue
-                    elif not stage or stage[0].model is None or estimator._worth_trying(argument, name, stage[0].model):
-                        model = _with(estimator, best | {argument: name}, [*fits, *stage], whole=n == len(y))
-                        stage.append(_fitted(model, argument, name, _rows(X, some), y[some], few, bands))
-            except KeyboardInterrupt:
-                if not stage:
-                    raise
-                interrupts.caught()
+            # The first has been fitted with what won before.
+            known = [dataclasses.replace(f, argument=argument, name=names[0], seconds=0.0) for f in kept[-1:]]
+            worth = functools.partial(estimator._worth_trying, argument)
+            stage = _in_turn(names[len(known) :], known, worth, functools.partial(fitted, argument))
             kept.append(chosen(stage))
             best[argument] = kept[-1].name
             fits += stage
@@ -197,6 +190,28 @@ def fit_best(
             interrupts.caught()
     _tell(whole, heard)
     return whole, dataclasses.replace(_table([*fits, *finals], best, n, len(y)), share=shares)
+
+
+def _in_turn(
+    names: Sequence[str],
+    stage: list[_Fit],
+    worth: Callable[[str, Any], bool],
+    fitted: Callable[[str, list[_Fit]], _Fit],
+) -> list[_Fit]:
+    """A stage with a fit of each of these that is worth one, until Ctrl-C."""
+    try:
+        for name in names:
+            if stage and interrupts.happened():
+                break
+            if too_rough(name, stage):
+                continue
+            if not stage or stage[0].model is None or worth(name, stage[0].model):
+                stage.append(fitted(name, stage))
+    except KeyboardInterrupt:
+        if not stage:
+            raise
+        interrupts.caught()
+    return stage
 
 
 def _tell(model: Any, heard: list[Any]) -> None:

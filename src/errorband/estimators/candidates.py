@@ -252,8 +252,8 @@ def _stacked(
     weights = None if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
     mixture, shares = stacked(list(members.values()), weights)
     if n < len(y) and np.any(shares[1:]):
-        for name in [name for name, share in zip(members, shares, strict=True) if share > 0][1:]:
-            if not interrupts.happened():
+        for name, share in zip(list(members), shares, strict=True):
+            if share > 0 and name != choice(whole) and not interrupts.happened():
                 with contextlib.suppress(*FAILURES):
                     members[name] = _gone_on(members[name], len(y) / n, X, y, given)
         mixture, shares = stacked(list(members.values()), weights)

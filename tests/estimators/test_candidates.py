@@ -235,9 +235,7 @@ def test_members_that_saw_few_rows_go_on_with_all(classes, monkeypatch):
     table = model.candidates_
     assert set(table.n_rows) <= {40, 90}
     assert sum(table.share) == pytest.approx(1.0)
-    for member in model.mixture_members_:
-        assert member.n_training_rows_ == 90
-        np.testing.assert_array_equal(member.scaling_.x_shift, model.scaling_.x_shift)
+    assert all(m.n_training_rows_ == 90 and m.scaling_ is model.scaling_ for m in model.mixture_members_)
     assert model.score(100.0 + 50.0 * inputs, labels) > 0.85
     assert known
     for before, after in known:

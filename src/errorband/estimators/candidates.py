@@ -277,6 +277,7 @@ def _gone_on(model: Any, times: float, X: Any, y: np.ndarray, given: dict[str, A
         warnings.simplefilter("ignore")
         again.fit(X, y, **given)
     again.fit_result_ = again.fit_result_.alike_as(model.fit_result_, times)
+    again.scaling_ = model.scaling_  # the same, of the same rows: members share it
     return again
 
 
@@ -285,10 +286,15 @@ def _on_all_rows(
 ) -> tuple[Any, dict[str, str], list[_Fit]]:
     """The best of some choices of names on all rows, fitted; its names; and if there are several the fits of all."""
     fits: list[_Fit] = []
-    for names, before in rivals if len(rivals) > 1 else ():
-        if not fits or not interrupts.happened():
-            model = _with(estimator, names, before)
-            fits.append(_fitted(model, ON_ALL, ", ".join(names.values()), X, y, given, bands))
+    try:
+        for names, before in rivals if len(rivals) > 1 else ():
+            if not fits or not interrupts.happened():
+                model = _with(estimator, names, before)
+                fits.append(_fitted(model, ON_ALL, ", ".join(names.values()), X, y, given, bands))
+    except KeyboardInterrupt:
+        if not fits:
+            raise
+        interrupts.caught()
     best = fits.index(chosen(fits)) if fits else 0
     names, before = rivals[best]
     if fits and fits[best].model is not None:
